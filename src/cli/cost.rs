@@ -140,7 +140,9 @@ impl CostArgs {
             }
             return Ok(());
         }
-        print(self.table(&rows, &total).join("\n"))
+        let width = is_terminal().then(terminal_size::terminal_size).flatten();
+        let lines = table(self.by, &rows, &total).lines(width.map(|(width, _)| width.0.into()));
+        print(lines.join("\n"))
     }
 
     fn subject(
@@ -159,30 +161,30 @@ impl CostArgs {
             }
         }
     }
+}
 
-    fn table(&self, rows: &IndexMap<CostSubject, SpentSums>, total: &SpentSums) -> Vec<String> {
-        let title = match self.by {
-            By::Agent => "AGENT",
-            By::Task => "TASK",
-            By::Turn => "TURN",
-            By::Model => "MODEL",
-        };
-        let figures =
-            [">TURNS", ">INPUT", ">CACHED", ">WRITTEN", ">OUTPUT", ">REASONING", ">TOTAL", ">COST"];
-        let mut table = Table::new(&[&[title][..], &figures].concat());
-        let mut add = |name: String, row: &SpentSums| {
-            let mut cells = vec![plain(&name).into(), row.turns.len().to_string().into()];
-            cells.extend(TokenKind::ALL.map(|kind| tokens(row.spent.tokens.get(kind)).into()));
-            cells.push(cost(&row.spent).into());
-            table.row(cells);
-        };
-        rows.iter().for_each(|(subject, row)| add(subject.name(), row));
-        if rows.len() > 1 {
-            add("total".to_owned(), total);
-        }
-        let width = is_terminal().then(terminal_size::terminal_size).flatten();
-        table.lines(width.map(|(width, _)| width.0.into()))
+fn table(by: By, rows: &IndexMap<CostSubject, SpentSums>, total: &SpentSums) -> Table {
+    let title = match by {
+        By::Agent => "AGENT",
+        By::Task => "TASK",
+        By::Turn => "TURN",
+        By::Model => "MODEL",
+    };
+    let figures =
+        [">TURNS", ">INPUT", ">CACHED", ">WRITTEN", ">OUTPUT", ">REASONING", ">TOTAL", ">COST"];
+    let least = &["REASONING", "WRITTEN", "CACHED", "TURNS", "OUTPUT", "INPUT", "TOTAL"];
+    let mut table = Table::new(&[&[title][..], &figures].concat()).leaving_out(least);
+    let mut add = |name: String, row: &SpentSums| {
+        let mut cells = vec![plain(&name).into(), row.turns.len().to_string().into()];
+        cells.extend(TokenKind::ALL.map(|kind| tokens(row.spent.tokens.get(kind)).into()));
+        cells.push(cost(&row.spent).into());
+        table.row(cells);
+    };
+    rows.iter().for_each(|(subject, row)| add(subject.name(), row));
+    if rows.len() > 1 {
+        add("total".to_owned(), total);
     }
+    table
 }
 
 impl CostSubject {
@@ -264,6 +266,8 @@ fn marked(known: Option<String>, is_estimated: bool, is_incomplete: bool) -> Str
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
@@ -274,5 +278,28 @@ mod tests {
         assert_eq!(sum(Some(1500), true, 0), "~1.5k");
         assert_eq!(sum(Some(1500), true, 1), "~1.5k+");
         assert_eq!(cost(&Spent::default()), "-");
+    }
+
+    #[test]
+    fn the_cost_is_whole_in_a_narrow_terminal() {
+        let subject = CostSubject {
+            agent: Some("orchestrator".to_owned()),
+            session: Some("01JDXB1".to_owned()),
+            prompt: Some("Round the totals of the cart to cents".to_owned()),
+            ..CostSubject::default()
+        };
+        let mut row = SpentSums::default();
+        row.spent.add(&journal::spending(
+            r#"{"tokens":{"input":120400,"cached_read":96000,"output":2000},"cost":{"amount":12.06,"currency":"USD"}}"#,
+        ));
+        let table = table(By::Task, &IndexMap::from([(subject, row)]), &SpentSums::default());
+        let shown = [100, 80, 60].map(|width| table.lines(Some(width)).join("\n")).join("\n");
+        expect![[r#"
+            TASK                             TURNS   INPUT  CACHED  WRITTEN  OUTPUT  REASONING  TOTAL       COST
+            orchestrator/1JDXB1 Round the …      0  120.4k   96.0k        -    2.0k          -      -  12.06 USD
+            TASK                    TURNS   INPUT  CACHED  WRITTEN  OUTPUT  TOTAL       COST
+            orchestrator/1JDXB1 R…      0  120.4k   96.0k        -    2.0k      -  12.06 USD
+            TASK                 TURNS   INPUT  OUTPUT  TOTAL       COST
+            orchestrator/1JDXB…      0  120.4k    2.0k      -  12.06 USD"#]].assert_eq(&anstream::adapter::strip_str(&shown).to_string());
     }
 }

@@ -171,7 +171,18 @@ fn budget_lines(budgets: Vec<ListedBudget>, agents: &[AgentDetails<'_>]) -> Vec<
     budgets.into_iter().filter(is_shown).map(line).collect()
 }
 
+/// Columns that are left out where the terminal is too narrow, the first one first.
+const LEAST: &[&str] = &[
+    "PEAK", "CPU", "RESTARTS", "MEMORY", "PID", "SESSIONS", "TOOLS", "OWNER", "ZONE", "SPENT",
+    "TOKENS",
+];
+
 fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
+    let width = is_terminal().then(terminal_size::terminal_size).flatten();
+    table(agents).lines(width.map(|(width, _)| width.0.into()))
+}
+
+fn table(agents: &[AgentDetails<'_>]) -> Table {
     let has_owner = agents.iter().any(|agent| agent.owner.is_some());
     let has_reason = agents.iter().any(|agent| agent.status.reason.is_some());
     let mut titles = vec![
@@ -191,7 +202,7 @@ fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
     ];
     titles.extend(has_owner.then_some("OWNER"));
     titles.extend(has_reason.then_some("REASON"));
-    let mut table = Table::new(&titles);
+    let mut table = Table::new(&titles).leaving_out(LEAST);
     for agent in agents {
         let mut row = AgentFigures(agent).cells();
         let or = |known: Option<&str>, none: &str| known.map_or(none.into(), |it| plain(it).into());
@@ -199,8 +210,7 @@ fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
         row.extend(has_reason.then(|| or(agent.status.reason.as_deref(), "")));
         table.row(row);
     }
-    let width = is_terminal().then(terminal_size::terminal_size).flatten();
-    table.lines(width.map(|(width, _)| width.0.into()))
+    table
 }
 
 /// The shown part of an agent.
@@ -335,4 +345,56 @@ fn redraw(lines: &[String]) -> Result<(), Failure> {
         screen += "\x1b[K\n";
     }
     write((screen + "\x1b[J").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_it_costs_is_whole_in_a_narrow_terminal() {
+        let agent = |id: &str, state: &str, reason: Option<&str>| {
+            let cost = json!([{ "currency": "USD", "amount": 0.0512 }]);
+            let spent = json!({ "total": 12_400, "cost": cost });
+            let session = json!({
+                "session_id": "s1", "open": true, "used": 14_000, "size": 200_000, "spent": spent,
+            });
+            json!({
+                "agent_id": id, "state": state, "reason": reason, "pid": 481_516, "zone": "kernel",
+                "restarts": 2, "memory_bytes": 212_000_000, "peak_memory_bytes": 430_000_000,
+                "cpu_ms": 71_000, "sessions": [session],
+            })
+        };
+        let agents = [
+            agent("orchestrator", "ready", None),
+            agent("ui", "error", Some("its program ended with status 1: no such model")),
+        ];
+        let shown = |agents: &[Value], width: usize| {
+            let agents = agents.iter().map(|agent| AgentDetails::deserialize(agent).unwrap());
+            let lines = table(&agents.collect::<Vec<_>>()).lines(Some(width)).join("\n");
+            format!("{}\n", anstream::adapter::strip_str(&lines))
+        };
+        let all = [
+            shown(&agents[..1], 100),
+            shown(&agents[..1], 80),
+            shown(&agents, 100),
+            shown(&agents, 80),
+        ];
+        expect![[r#"
+            AGENT         STATE     PID  ZONE    SESSIONS     MEMORY        TOKENS  SPENT      COST  TOOLS
+            orchestrator  ready  481516  kernel         1  202.2 MiB  14.0k/200.0k  12.4k  0.05 USD  -
+            AGENT         STATE  ZONE    SESSIONS        TOKENS  SPENT      COST  TOOLS
+            orchestrator  ready  kernel         1  14.0k/200.0k  12.4k  0.05 USD  -
+            AGENT         STATE     PID  ZONE    SESSIONS        TOKENS  SPENT      COST  TOOLS  REASON
+            orchestrator  ready  481516  kernel         1  14.0k/200.0k  12.4k  0.05 USD  -
+            ui            error  481516  kernel         1  14.0k/200.0k  12.4k  0.05 USD  -      its program en…
+            AGENT         STATE  ZONE          TOKENS  SPENT      COST  TOOLS  REASON
+            orchestrator  ready  kernel  14.0k/200.0k  12.4k  0.05 USD  -
+            ui            error  kernel  14.0k/200.0k  12.4k  0.05 USD  -      its program …
+        "#]].assert_eq(&all.concat());
+    }
 }

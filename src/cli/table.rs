@@ -1,4 +1,4 @@
-//! A table for terminals: aligned columns, cut at the terminal's width.
+//! A table for terminals: aligned columns, fitted to the terminal's width.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,15 @@ use super::columns::cut;
 /// Space between two columns.
 const GAP: &str = "  ";
 
-/// A heading and rows; each column is as wide as its widest cell.
+/// Fewest columns of the terminal that a text is cut to while a column of less weight is there.
+const SHORTEST: usize = 12;
+
+/// A heading and rows; each column is as wide as its widest cell. Where that is too wide, texts are cut, the widest
+/// first; then columns are left out. Cells that are aligned to the right are numbers and never cut.
 pub(super) struct Table {
     columns: Vec<Column>,
+    /// Titles of columns that are left out where there is no room, the first one first.
+    least: &'static [&'static str],
     rows: Vec<Vec<Cell>>,
 }
 
@@ -47,14 +53,19 @@ impl Table {
             title: title.strip_prefix('>').unwrap_or(title),
             right: title.starts_with('>'),
         };
-        Self { columns: titles.iter().map(column).collect(), rows: Vec::new() }
+        Self { columns: titles.iter().map(column).collect(), least: &[], rows: Vec::new() }
+    }
+
+    /// Says which columns are left out where there is no room for all, the first one first.
+    pub(super) fn leaving_out(self, least: &'static [&'static str]) -> Self {
+        Self { least, ..self }
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }
 
-    /// Formats the table, one line per row; lines are cut at `width` columns.
+    /// Formats the table, one line per row, none wider than `width` columns.
     pub(super) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let heading = self.columns.iter().map(|c| Cell::styled(c.title, Style::new().bold()));
         let heading: Vec<_> = heading.collect();
@@ -62,29 +73,56 @@ impl Table {
         let widths: Vec<_> = (0..self.columns.len())
             .map(|at| all().map(|row| row[at].text.width()).max().unwrap_or(0))
             .collect();
-        all().map(|row| self.line(row, &widths, width.unwrap_or(usize::MAX))).collect()
+        let shown = self.fitted(&widths, width.unwrap_or(usize::MAX));
+        all().map(|row| self.line(row, &shown)).collect()
     }
 
-    fn line(&self, row: &[Cell], widths: &[usize], mut room: usize) -> String {
-        let mut line = String::new();
-        for (at, (cell, column)) in row.iter().zip(&self.columns).enumerate() {
-            let gap = if at == 0 { "" } else { GAP };
-            if room <= gap.len() {
-                break;
+    /// The columns that are shown, and how wide each is.
+    fn fitted(&self, widths: &[usize], room: usize) -> Vec<(usize, usize)> {
+        let mut shown: Vec<_> = widths.iter().copied().enumerate().collect();
+        let mut least = self.least.iter();
+        loop {
+            let bound = if least.len() == 0 { 0 } else { SHORTEST };
+            let shortest = |&(at, width): &(usize, usize)| match &self.columns[at] {
+                column if column.right => width,
+                column => width.min(bound.max(column.title.width())),
+            };
+            let gaps = GAP.len() * shown.len().saturating_sub(1);
+            if shown.iter().map(shortest).sum::<usize>() + gaps <= room {
+                let excess = shown.iter().map(|(_, width)| width).sum::<usize>() + gaps;
+                let bounds: Vec<_> = shown.iter().map(shortest).collect();
+                shorten(&mut shown, &bounds, excess.saturating_sub(room));
+                return shown;
             }
-            room -= gap.len();
-            let text = cut(&cell.text, room);
-            let length = text.width();
-            room -= length;
+            let next = least
+                .next()
+                .map(|title| shown.iter().position(|&(at, _)| self.columns[at].title == *title));
+            match next {
+                Some(place) => drop(place.map(|place| shown.remove(place))),
+                None if shown.len() > 1 => drop(shown.pop()),
+                None => break,
+            }
+        }
+        // One column is left, and there is no room for it.
+        shown.retain(|&(at, _)| room > 0 && !self.columns[at].right);
+        shown.iter_mut().for_each(|(_, width)| *width = room);
+        shown
+    }
+
+    fn line(&self, row: &[Cell], shown: &[(usize, usize)]) -> String {
+        let mut line = String::new();
+        for (place, &(at, width)) in shown.iter().enumerate() {
+            let gap = if place == 0 { "" } else { GAP };
+            let cell = &row[at];
+            let text = cut(&cell.text, width);
             // No padding after the last word of a line.
-            let is_last = row[at + 1..].iter().all(|cell| cell.text.is_empty());
-            let padding = (widths[at] - length).min(room);
-            let (before, after) = match column.right {
+            let is_last = shown[place + 1..].iter().all(|&(at, _)| row[at].text.is_empty());
+            let padding = width.saturating_sub(text.width());
+            let (before, after) = match self.columns[at].right {
                 true => (padding, 0),
                 false if is_last => (0, 0),
                 false => (0, padding),
             };
-            room -= before + after;
             let style = cell.style;
             let _ = write!(line, "{gap}{:before$}{style}{text}{style:#}{:after$}", "", "");
             if is_last {
@@ -92,6 +130,17 @@ impl Table {
             }
         }
         line
+    }
+}
+
+/// Takes `excess` from the widest columns, down to their bounds; from the first, which names the row, at last.
+fn shorten(shown: &mut [(usize, usize)], bounds: &[usize], excess: usize) {
+    for _ in 0..excess {
+        let may = |place: &usize| shown[*place].1 > bounds[*place];
+        let widest = (1..shown.len()).filter(may).max_by_key(|place| shown[*place].1);
+        if let Some(place) = widest.or_else(|| Some(0).filter(may)) {
+            shown[place].1 -= 1;
+        }
     }
 }
 
@@ -142,6 +191,30 @@ mod tests {
                 assert!(line.width() <= width, "{width}: {line:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_number_is_whole_or_left_out() {
+        let titles = ["TURN", ">INPUT", ">CACHED", ">COST"];
+        let mut table = Table::new(&titles).leaving_out(&["CACHED"]);
+        let row = ["lead/ABCDEF turn 12", "120,400", "96,000", "12.06 USD + 3.50 EUR"];
+        table.row(row.into_iter().map(Cell::from).collect());
+        let lines = |width| {
+            let lines = table.lines(Some(width)).join("\n");
+            format!("{}\n", anstream::adapter::strip_str(&lines))
+        };
+        let shown = [60, 50, 40, 25].map(lines).concat();
+        expect![[r#"
+            TURN                   INPUT  CACHED                  COST
+            lead/ABCDEF turn 12  120,400  96,000  12.06 USD + 3.50 EUR
+            TURN                   INPUT                  COST
+            lead/ABCDEF turn 12  120,400  12.06 USD + 3.50 EUR
+            TURN         INPUT                  COST
+            lead/ABC…  120,400  12.06 USD + 3.50 EUR
+            TURN                INPUT
+            lead/ABCDEF tur…  120,400
+        "#]]
+        .assert_eq(&shown);
     }
 
     #[test]

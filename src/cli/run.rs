@@ -15,7 +15,9 @@ use super::exit_codes::{NOT_STARTED, exit_code};
 use super::format::counted;
 use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::prompt::ended::{tell_changed, tell_refused};
+use super::report::ErrorReport;
 use super::{format, nested};
+use crate::app;
 use crate::branches;
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
@@ -145,9 +147,7 @@ fn options_in(
     }
     let profile = spec.profile.clone().or_else(|| Some(first?.profile.clone()));
     if profile.is_none() && spec.command.is_empty() {
-        note(
-            "no agent of a known profile is installed: docs/profiles.md has the list; or name a command after `--`",
-        );
+        note(ErrorReport(app::nobody_installed(&workspace).error()));
         return Ok(None);
     }
     let worktree = Worktrees::new(&home::eisen_dir().map_err(Failure::Usage)?).around(&workspace);

@@ -59,4 +59,4 @@ pub use tiers_now::{TierNow, tiers_now};
 pub use tools_seen::tool_lines;
 pub use up::{UpOptions, up};
 pub use web_page::WebWish;
-pub use without_file::{WithoutFile, without_file};
+pub use without_file::{WithoutFile, nobody_installed, without_file};

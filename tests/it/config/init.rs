@@ -42,6 +42,20 @@ fn where_no_agent_is_found_it_says_what_it_looks_for() {
 }
 
 #[test]
+fn a_run_without_an_agent_says_what_to_install_as_the_team_does() {
+    let stage = Stage::new();
+    stage.file("shop/.git/HEAD", "ref: refs/heads/main\n");
+    let up = in_shop(&stage, &[], &["up"]);
+    let run = in_shop(&stage, &[], &["run", "Which tests cover the cart?"]);
+    assert_eq!((up.code, run.code), (1, 125), "{up:?} {run:?}");
+    assert!(
+        run.stderr.starts_with("error: no agent") && run.stderr.contains("npm install -g"),
+        "{run:?}"
+    );
+    assert_eq!(run.stderr, up.stderr);
+}
+
+#[test]
 fn a_file_that_is_there_is_left_alone() {
     let stage = Stage::new();
     stage.file("shop/eisen.toml", "# mine\n");

@@ -50,7 +50,7 @@ pub fn without_file(
             .map_err(|error| Failure::Usage(error.into()))?,
     };
     if starter.agents.is_empty() {
-        return Err(Failure::Run(anyhow!("{}", nobody(&starter.without_adapter))));
+        return Err(nobody(&starter.without_adapter));
     }
     let name = name_of(workspace, eisen_dir);
     let Some(text) = workspace.to_str().map(|workspace| starter.text_for(&name, workspace)) else {
@@ -116,8 +116,12 @@ fn said(starter: &Starter, workspace: &Path) -> Vec<String> {
     ]
 }
 
-/// Lists the agents to install where none can be started.
-fn nobody(without_adapter: &[KnownAgent]) -> String {
+/// The failure where no agent of a profile is installed: it lists those that could be.
+pub fn nobody_installed(workspace: &Path) -> Failure {
+    nobody(&Starter::look(workspace, &|name| std::env::var(name).ok()).without_adapter)
+}
+
+fn nobody(without_adapter: &[KnownAgent]) -> Failure {
     let adapters = without_adapter.iter().map(|known| {
         let KnownAgent { title, programs, install, .. } = known;
         format!("  {title} is here, but not its ACP adapter, {programs}: {install}")
@@ -126,7 +130,7 @@ fn nobody(without_adapter: &[KnownAgent]) -> String {
         .into_iter()
         .map(|known| format!("  {:<20} {:<36} {}", known.title, known.programs, known.install));
     let first = "no agent that eisen-core knows is installed; install one of these, and log in:";
-    let last = "any other agent that speaks ACP can be given by its `command` in an eisen.toml";
+    let last = "any other agent that speaks ACP can be given by its `command` in an eisen.toml, or to `run` after `--`";
     let lines = [first.to_owned()].into_iter().chain(adapters).chain(all).chain([last.to_owned()]);
-    lines.collect::<Vec<_>>().join("\n")
+    Failure::Run(anyhow!("{}", lines.collect::<Vec<_>>().join("\n")))
 }

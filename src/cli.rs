@@ -1,4 +1,4 @@
-//! The command line: flags, help, exit codes. Contains no policy; `app` does the work.
+//! The command line: flags, help, exit codes. Contains no policy; `runtime` does the work.
 
 mod acp;
 mod agents;
@@ -160,7 +160,7 @@ pub fn main() -> ExitCode {
         output::note(told);
     }
     if let (Some(_), Some(path)) = (&cli.global.team, options::without_team(&matches)) {
-        output::note(format_args!("note: --team says nothing to `{path}`"));
+        output::note(format_args!("note: `{path}` does not use --team"));
     }
     let code = match run(cli) {
         Ok(code) => code,

@@ -225,7 +225,7 @@ impl CleanArgs {
             self.branches.clone()
         };
         if names.is_empty() {
-            note("no worktree of a merged branch is there");
+            note("there is no worktree of a merged branch");
         }
         let eisen_dir = crate::home::eisen_dir().map_err(Failure::Usage)?;
         let landings = Landings::known(&eisen_dir, &repository);

@@ -113,7 +113,7 @@ fn lines(found: &[Finding], columns: Option<usize>) -> Vec<String> {
             lines.push(format!("{head}{line}"));
             head = " ".repeat(indent);
         }
-        let notes = [("mended: ", &finding.fixed), ("mend: ", &finding.fix)];
+        let notes = [("fixed: ", &finding.fixed), ("fix: ", &finding.fix)];
         for (what, text) in
             notes.into_iter().filter_map(|(what, text)| Some((what, text.as_ref()?)))
         {
@@ -206,7 +206,7 @@ mod tests {
         let shown = lines(&found, None).join("\n");
         let wanted = "ok       git          git 2.47.3, /usr/bin/git\n\
                       warning  login/codex  not logged in\n                      \
-                      mend: codex login";
+                      fix: codex login";
         assert_eq!(anstream::adapter::strip_str(&shown).to_string(), wanted);
         assert!(shown.contains("\u{1b}[33mwarning\u{1b}[0m"), "{shown:?}");
     }

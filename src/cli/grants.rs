@@ -130,7 +130,7 @@ impl GrantsArgs {
             return print(json!(revoked));
         }
         print(format!(
-            "{}: revoked: {} may {} {} no more",
+            "{}: revoked: {} may no longer {} {}",
             plain(&revoked.id),
             plain(&revoked.agent_id),
             plain(revoked.action.as_str()),

@@ -139,7 +139,7 @@ pub enum LeftOutFor {
 }
 
 impl ProposedZone {
-    /// Whether a pattern has a path.
+    /// Whether a pattern matches a path.
     pub fn covers(&self, path: &str, action: Action) -> bool {
         let has = |all: &[ProposedPattern]| all.iter().any(|it| it.pattern.has(path));
         has(&self.allowed) || action == Action::Read && has(&self.readable)

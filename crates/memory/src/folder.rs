@@ -178,9 +178,8 @@ impl Recorded {
         Ok(diff)
     }
 
-    /// Takes the changes back: all of them, or none. A file that was changed since then keeps that change, too, where
-    /// both can be merged; where they can't, nothing is done and the error names the file, or with `force` the file gets
-    /// its content from before. Changes below `.git` stay.
+    /// Takes all changes back, or none. A later change of a file is kept if both can be merged. If they can't, nothing
+    /// is done and the error names the file; with `force` the file gets its earlier content. Changes below `.git` stay.
     pub async fn undo(&self, force: bool) -> Result<Outcome, UndoError> {
         if self.is_empty {
             return Ok(Outcome::default());

@@ -44,7 +44,7 @@ struct Books {
     prices: PriceList,
     /// None: nobody follows.
     bus: Option<Bus>,
-    /// Held for no longer than a few sums.
+    /// Locked only for short calculations.
     team: Mutex<TeamBudgets>,
     /// A turn ended, or a limit was raised.
     room: Notify,

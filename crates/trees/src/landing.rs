@@ -66,7 +66,7 @@ pub enum LandingError {
         place = .place.display()
     )]
     Conflicting { place: PathBuf, left: Vec<String> },
-    #[error("`{branch}` has committed marks of conflicts, in {}", marked.join(", "))]
+    #[error("`{branch}` has conflict markers committed, in {}", marked.join(", "))]
     Marked { branch: String, marked: Vec<String> },
     #[error(
         "a merge of `{into}` into `{branch}` is under way in {place}: settle it there, and `--commit` ends it, or `git -C {place} merge --abort`",
@@ -80,7 +80,7 @@ pub enum LandingError {
     #[error("`{0}` has nothing that `{1}` lacks")]
     Nothing(String, String),
     #[error(
-        "{count} not committed in the worktree of `{branch}`: `--commit` commits all of it, as the task"
+        "{count} not committed in the worktree of `{branch}`: `--commit` commits all of it, with the task as its message"
     )]
     Uncommitted { branch: String, count: String },
     #[error(

@@ -30,17 +30,17 @@ pub enum RecoveryError {
     Stays(PathBuf, #[source] io::Error),
     #[error("{} changes while it is kept: end what writes there, and try again", .0.display())]
     Changes(PathBuf),
-    #[error("{} came or changed behind the recovery, so it and the folders above it stay: clean again", .0.display())]
+    #[error("{} changed after the recovery was made and was not removed: run `branches clean` again", .0.display())]
     Unaccounted(PathBuf),
     #[error("{} is another file system: unmount it first", .0.display())]
     Mounted(PathBuf),
     #[error("{} in the worktree: {}", processes(.0.len()), named(.0))]
     Occupied(Vec<Occupant>),
-    #[error("the worktree of `{0}` is not cleaned: it is in {place}", place = .1.display())]
+    #[error("nothing to restore: the worktree of `{0}` is in {place}", place = .1.display())]
     There(String, PathBuf),
     #[error("there is no recovery of `{0}`")]
     None(String),
-    #[error("the recovery makes no sense: {0}")]
+    #[error("the recovery can't be read: {0}")]
     Strange(String),
     #[error(transparent)]
     Worktree(Box<WorktreeError>),

@@ -363,7 +363,7 @@ fn a_conflict_that_nobody_settled_is_not_merged() {
     git(&stage, &["commit", "-qam", "four"]);
     let ended = eisen(&stage, &["merge", "marked", "--send"]);
     assert!(
-        ended.stderr.contains("`marked` has committed marks of conflicts, in src/a.js"),
+        ended.stderr.contains("`marked` has conflict markers committed, in src/a.js"),
         "{}",
         ended.stderr
     );

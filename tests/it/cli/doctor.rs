@@ -146,7 +146,7 @@ fn what_is_wrong_is_an_error_until_it_is_mended() {
 
     let shown = machine.doctor(&[], &[]);
     assert_eq!(shown.code, 1, "{}", shown.stdout);
-    assert!(shown.stdout.contains("mend: chmod 700 /"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("fix: chmod 700 /"), "{}", shown.stdout);
     assert!(shown.stderr.contains("1 error, "), "{}", shown.stderr);
 
     let found = machine.found(&["--fix"], &[]);

@@ -11,7 +11,7 @@ pub enum HostError {
     Timeout { method: &'static str, after: Duration },
     #[error("the agent answered `{method}` with error {code}: {message}")]
     Refused { method: String, code: i64, message: String },
-    #[error("the agent's answer to `{method}` makes no sense: {why}")]
+    #[error("the agent's answer to `{method}` can't be read: {why}")]
     Malformed { method: String, why: String },
     #[error("the agent speaks protocol version {0}, and this client only version 1")]
     Version(u64),

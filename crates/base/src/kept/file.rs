@@ -40,7 +40,7 @@ impl<D: Durability> KeptFile<D> {
         self.open()?.map(|file| self.read_from(file)).transpose()
     }
 
-    /// As [`KeptFile::read`], of JSON. Content that makes no sense is `InvalidData`.
+    /// As [`KeptFile::read`], of JSON. Content that can't be parsed is `InvalidData`.
     pub fn read_json<T: DeserializeOwned>(&self) -> io::Result<Option<T>> {
         let Some(content) = self.read()? else { return Ok(None) };
         serde_json::from_slice(&content).map(Some).map_err(invalid)

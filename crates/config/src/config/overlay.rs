@@ -164,10 +164,10 @@ impl Overlay {
         let bytes = read_bytes(path, MAX_BYTES).map_err(|(why, _)| unusable(why))?;
         if !bytes.trim_ascii_start().starts_with(b"{") {
             // A derived deserializer would accept an array of the fields in order.
-            return Err(unusable("makes no sense: it is no JSON object".to_owned()));
+            return Err(unusable("can't be read: it is no JSON object".to_owned()));
         }
         let overlay: Self = serde_json::from_slice(&bytes)
-            .map_err(|error| unusable(format!("makes no sense: {error}")))?;
+            .map_err(|error| unusable(format!("can't be read: {error}")))?;
         overlay
             .layer()
             .map_err(|mistakes| unusable(format!("is wrong: {}", mistakes.join("; "))))?;

@@ -186,7 +186,7 @@ impl<'o, 'a> Resolver<'o, 'a> {
         };
         self.taken = self.taken.saturating_add(weight(&found));
         if self.taken > MAX_TAKEN {
-            let fault = Fault::new(place.clone(), "the tables take too much of templates in all");
+            let fault = Fault::new(place.clone(), "the templates add too much in all");
             return self.refuse(place, fault.help("use fewer or smaller templates"));
         }
         Some(found)
@@ -204,7 +204,7 @@ impl<'o, 'a> Resolver<'o, 'a> {
                 names.push(name);
                 format!("templates take each other: {}", names.join(" → "))
             }
-            None => format!("more than {MAX_CHAIN} templates take one another"),
+            None => format!("templates are nested deeper than {MAX_CHAIN}"),
         };
         Some(Fault::new(0..0, message).help("leave out one of these `template`s"))
     }

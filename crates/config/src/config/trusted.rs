@@ -215,10 +215,10 @@ impl TrustFile {
         let unusable = |why| TrustError::Unusable { file: file.to_owned(), why };
         let bytes = read_bytes(file, MAX_BYTES).map_err(|(why, _)| unusable(why))?;
         let kept: Self = serde_json::from_slice(&bytes)
-            .map_err(|error| unusable(format!("makes no sense: {error}")))?;
+            .map_err(|error| unusable(format!("can't be read: {error}")))?;
         let is_path = |path: &String| path.starts_with('/');
         match kept.places.iter().find(|(name, real)| !is_path(name) || !is_path(real)) {
-            Some((name, _)) => Err(unusable(format!("makes no sense: {name:?} is no place"))),
+            Some((name, _)) => Err(unusable(format!("can't be read: {name:?} is no place"))),
             None => Ok(kept),
         }
     }

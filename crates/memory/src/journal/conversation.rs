@@ -88,7 +88,7 @@ impl Store {
         self.conversation_for(at, &|_| true)
     }
 
-    /// The same, without what calls brought whose payload `may_see` refuses.
+    /// As `conversation`, without results of calls whose payload `may_see` refuses.
     pub fn conversation_for(
         &self,
         at: &str,

@@ -26,7 +26,7 @@ pub struct Stretch<'a> {
     pub session: Option<&'a str>,
     /// Maximum events; less than 1 counts as 1, and more than 10,000 as 10,000.
     pub limit: usize,
-    /// Bytes of the payloads after which it ends.
+    /// The delivery ends after so many bytes of payloads.
     pub bytes: usize,
 }
 

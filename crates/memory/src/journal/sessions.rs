@@ -18,7 +18,7 @@ impl Store {
         Ok(sessions.iter().find(is_of_run).or(sessions.last()).cloned())
     }
 
-    /// The number of turns that each session of the wire has; of those with the same id the last.
+    /// Counts the turns of each session of the wire. Where sessions have the same id, the last one counts.
     pub fn turns_of_sessions(&self) -> Result<HashMap<SessionKey, u64>, OpenError> {
         let sql = "SELECT s.agent_id, s.wire_session_id, coalesce((SELECT e.turn + 1 FROM events e \
                    WHERE e.session_id = s.id AND e.turn IS NOT NULL \

@@ -98,7 +98,7 @@ impl RegistryFile {
             file = %self.file.path().display(),
             kept_as = %aside.display(),
             why,
-            "the registry of sessions makes no sense: it is kept aside, and a new one begun"
+            "the registry of sessions can't be read: it is kept aside, and a new one begun"
         );
         Ok(())
     }

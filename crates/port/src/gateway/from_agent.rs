@@ -22,7 +22,7 @@ const MAX_QUESTIONS: usize = 1024;
 /// Waiting requests of one attachment: an agent that asks without end leaves room for the others.
 const MAX_OF_LINK: usize = 128;
 
-/// Bytes of one that is kept for clients that come later.
+/// Most bytes of a line kept for later clients.
 const MAX_KEPT: usize = 64 * 1024;
 
 impl GatewayActor {

@@ -19,7 +19,7 @@ pub(super) struct GatewayClient {
     pub(super) introducing: bool,
     /// Lines that came meanwhile.
     pub(super) held: VecDeque<(u64, Bytes)>,
-    /// Its attachment for what names no session.
+    /// The attachment for lines without a session.
     pub(super) control: Option<u64>,
     pub(super) offers: ClientOffers,
     /// Requests of it that wait for an answer.

@@ -73,7 +73,10 @@ where
                 Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
                 Ok(Line::Whole(line)) => match line::read(&line) {
                     Ok(message) if has_short_id(&message) => return Some(message),
-                    Ok(_) => (None, format!("Invalid Request: an id may have {LONGEST_ID} bytes")),
+                    Ok(_) => (
+                        None,
+                        format!("Invalid Request: an id may have at most {LONGEST_ID} bytes"),
+                    ),
                     Err(error) => {
                         let Unreadable { id, method } = line::read(&line).unwrap_or_default();
                         // A notification gets no answer.
@@ -84,7 +87,7 @@ where
                     }
                 },
                 Ok(Line::TooLong(_)) => {
-                    (None, format!("Invalid Request: a line may have {LONGEST_LINE} bytes"))
+                    (None, format!("Invalid Request: a line may have at most {LONGEST_LINE} bytes"))
                 }
                 Ok(Line::End) | Err(_) => return None,
             };

@@ -68,7 +68,7 @@ fn refused(error: &(dyn Error + Send + Sync + 'static)) -> Response<BoxBody<Byte
     let is_too_long = error.is::<LengthLimitError>();
     let status = if is_too_long { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
     let why = if is_too_long {
-        format!("a request may have {LONGEST_BODY} bytes")
+        format!("a request may have at most {LONGEST_BODY} bytes")
     } else {
         error.to_string()
     };

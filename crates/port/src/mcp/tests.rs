@@ -194,14 +194,14 @@ async fn lines_that_are_no_messages_are_answered() {
     let long = json!({ "jsonrpc": "2.0", "id": "x".repeat(2000), "method": "ping" });
     client.send(&long.to_string()).await;
     let answer = client.line().await;
-    assert_eq!(answer["error"]["message"], "Invalid Request: an id may have 1024 bytes");
+    assert_eq!(answer["error"]["message"], "Invalid Request: an id may have at most 1024 bytes");
     let writing = format!("\"{}\"", "x".repeat(5 << 20));
     let (mut reader, mut writer) = tokio::io::split(client.stream.into_inner());
     let sent = async { writer.write_all(format!("{writing}\n").as_bytes()).await.unwrap() };
     let answered = async {
         let mut line = String::new();
         BufReader::new(&mut reader).read_line(&mut line).await.unwrap();
-        assert!(line.contains("a line may have 4194304 bytes"), "{line}");
+        assert!(line.contains("a line may have at most 4194304 bytes"), "{line}");
     };
     tokio::join!(sent, answered);
 }

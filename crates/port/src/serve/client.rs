@@ -51,7 +51,7 @@ pub enum ClientError {
     AgentGone(String),
     #[error("standard input or output failed: {0}")]
     Stdio(io::Error),
-    #[error("the team's answer makes no sense: {0}")]
+    #[error("the team's answer can't be read: {0}")]
     Answer(serde_json::Error),
     #[error("{message} (code {code})")]
     Refused { code: u16, message: String },

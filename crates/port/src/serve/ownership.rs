@@ -21,7 +21,7 @@ pub(super) fn is_persons(holder: &TokenHolder) -> bool {
     holder.is_visitor() && is_person && holder.agent_elsewhere().is_none()
 }
 
-/// Notes whose a session is that was opened for a caller. Without a note it is its agent's owner's.
+/// Records who owns a session that was opened for a caller. Without a record the agent's owner owns it.
 pub(super) async fn note_session(shared: &Shared, caller: Option<&Caller>, key: &SessionKey) {
     let Some(owner) = of_token(caller).filter(|_| shared.team.keeps(&key.agent)) else { return };
     let request = RegistryRequest::SetOwner { key: key.clone(), owner: owner.to_owned() };

@@ -200,7 +200,8 @@ impl<R: ClientInput> Reader<R> {
             Ok(Line::Whole(line)) => return self.on_line(&line).await,
             Ok(Line::TooLong(head)) => {
                 let limit = self.shared.limits.max_line_bytes;
-                let message = format!("a line may have {limit} bytes, and this one has more");
+                let message =
+                    format!("a line may have at most {limit} bytes, and this one has more");
                 self.refuse(None, 400, message).await;
                 // It may be HTTP, whose later lines must not be run.
                 let is_first = std::mem::take(&mut self.first);

@@ -110,7 +110,7 @@ fn said(starter: &Starter, workspace: &Path) -> Vec<String> {
         format!("no eisen.toml: a team of {} on {}{further}", ids.join(", "), workspace.display()),
         "they may change all files in it and commit; git's configuration and hooks stay closed".to_owned(),
         "you are asked before anything touches .env, keys and the like".to_owned(),
-        format!("outside they have what you have, but for {outside}: closed, unless it is an agent's own login"),
+        format!("Outside it they may do what you may. Closed: {outside} (an agent keeps its own login)."),
         "`eisen-core init` writes this as a file, to change it; `eisen-core undo AGENT` takes work back"
             .to_owned(),
     ]

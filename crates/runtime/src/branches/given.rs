@@ -49,7 +49,7 @@ pub fn give(
     let mut given = given(&trees, &repository, branch, settings, whose)
         .map_err(|error| Failure::Usage(error.into()))?;
     if !given.is_new && spec.base.is_some() {
-        given.notes.push("--base says nothing to a branch that is there".to_owned());
+        given.notes.push("--base is not used: the branch is there already".to_owned());
     }
     Ok(Some(given))
 }

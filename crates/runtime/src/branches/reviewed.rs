@@ -54,7 +54,10 @@ pub fn reviewed(
     let tree = tree.ok_or_else(|| {
         let known: Vec<_> = all.iter().map(|tree| tree.branch.as_str()).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Failure::Usage(anyhow!("name the branch of a task; there are: {known}"))
+        Failure::Usage(match branch {
+            Some(branch) => anyhow!("there is no task branch `{branch}`; there are: {known}"),
+            None => anyhow!("name the branch of a task; there are: {known}"),
+        })
     })?;
     let notes: ReviewNotes =
         trees.file_of(&tree, "review").read_json().ok().flatten().unwrap_or_default();

@@ -129,7 +129,7 @@ impl Cooldowns {
         Ok(self.kept()?.cooldowns.iter().filter(over).count())
     }
 
-    /// Forgets those that are over; a file that makes no sense is begun anew.
+    /// Forgets those that are over; a file that can't be read is begun anew.
     pub fn tidy(&self, now: TimestampMs) -> io::Result<()> {
         self.change(|state| state.cooldowns.retain(|it| it.until_ms > now))
     }
@@ -190,7 +190,7 @@ impl Cooldowns {
         Ok(self.state.read_json()?.unwrap_or_default())
     }
 
-    /// Changes the file for all at once. One that makes no sense is begun anew.
+    /// Changes the file for all at once. One that can't be read is begun anew.
     fn change(&self, change: impl FnOnce(&mut KeptState)) -> io::Result<()> {
         let _lock = self.lock()?;
         let mut state = match self.kept() {

@@ -58,7 +58,7 @@ pub(super) fn walk(path: &Path) -> Option<PathBuf> {
     walk_by(path, &mut |_| {})
 }
 
-/// All names on which it depends where a path leads: the path as it is spelled, each link on it, and
+/// All names that decide where a path leads: the path as it is spelled, each link on it, and
 /// the real path.
 pub(super) fn names(path: &Path) -> Vec<PathBuf> {
     let mut names = vec![fold(path)];

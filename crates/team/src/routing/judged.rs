@@ -14,8 +14,8 @@ pub(super) struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Whether a pattern, granted for an action, opens the request: never what is denied or asked for, and no
-    /// search, which would find that.
+    /// Whether a pattern, granted for an action, opens the request. It opens nothing that is denied or asked for,
+    /// and no search, which would find that.
     pub(super) fn widened(&self, pattern: &GrantPattern, of: Action, request: &Request) -> bool {
         let Request { path, action, making, .. } = request;
         let Some(zone) = self.zone else { return false };

@@ -40,7 +40,7 @@ impl Store {
                     let _ = fs::remove_file(&path);
                 }
                 Some(kept) => tasks.push(kept),
-                None => tracing::warn!(file = %path.display(), "the file of a task makes no sense"),
+                None => tracing::warn!(file = %path.display(), "the file of a task can't be read"),
             }
         }
         tasks.sort_by_key(|kept| kept.begun_ms);

@@ -105,7 +105,7 @@ impl WaitGraph {
 /// The kinds of the waits along a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Chain {
-    /// All are for tasks.
+    /// All waits are for tasks.
     Tasks,
     /// One is for a decision, the others are for tasks.
     OneDecision,

@@ -94,7 +94,7 @@ fn is_taken_for_another(repository: &GitRepository, branch: &str) -> Result<bool
 /// The worktree that a branch had before.
 enum Earlier {
     There(Box<Made>),
-    /// No worktree; its last recovery, if one is known.
+    /// The worktree is gone. Has its last recovery, if known.
     Gone(Option<String>),
 }
 

@@ -11,7 +11,7 @@ const LONGEST: usize = 40;
 const EMPTY: [&str; 12] =
     ["a", "an", "and", "for", "in", "is", "of", "on", "please", "the", "to", "with"];
 
-/// The beginning of a branch's name that is made from a task.
+/// Prefix of branch names made from tasks.
 const PREFIX: &str = "eisen/";
 
 /// A branch for a task, by the words that it begins with. The branch is new: a number follows where it is not.

@@ -32,7 +32,7 @@ pub(super) mod kind {
     pub(in crate::hub) const UP: &str = "up.*";
     /// A hub wants the whole state again.
     pub(in crate::hub) const SYNC: &str = "down.sync";
-    /// A hub has a method performed.
+    /// A hub asks the team to run a method.
     pub(in crate::hub) const REQUEST: &str = "down.request";
     pub(in crate::hub) const DOWN: &str = "down.*";
 }

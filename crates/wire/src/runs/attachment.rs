@@ -145,7 +145,7 @@ pub enum AttachmentError {
     NoFile(String),
     #[error("the file {0} is longer than {most} MiB: the agent can read it itself if its zone has it", most = LONGEST >> 20)]
     TooLong(String),
-    #[error("the name of a file may have {0} bytes, with its address and type")]
+    #[error("the name of a file may have at most {0} bytes, with its address and type")]
     Name(usize),
     #[error("what the file {0} has is no Base64")]
     NoBase64(String),

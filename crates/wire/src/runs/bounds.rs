@@ -43,7 +43,7 @@ pub(super) fn patterns(zone: &[String], deny: &[String]) -> Result<(), String> {
     let bytes = zone.iter().chain(deny).map(String::len).sum::<usize>();
     if zone.len() + deny.len() > MOST_PATTERNS || bytes > LONGEST_ZONE {
         return Err(format!(
-            "`zone` and `deny` may have {MOST_PATTERNS} patterns, of {LONGEST_ZONE} bytes in all"
+            "`zone` and `deny` may have at most {MOST_PATTERNS} patterns, of {LONGEST_ZONE} bytes in all"
         ));
     }
     Ok(())
@@ -51,7 +51,7 @@ pub(super) fn patterns(zone: &[String], deny: &[String]) -> Result<(), String> {
 
 pub(super) fn command(words: &[String]) -> Result<(), String> {
     if words.iter().map(|word| word.len() + 1).sum::<usize>() > LONGEST_COMMAND {
-        return Err(format!("`command` may have {LONGEST_COMMAND} bytes"));
+        return Err(format!("`command` may have at most {LONGEST_COMMAND} bytes"));
     }
     Ok(())
 }
@@ -65,14 +65,16 @@ pub(super) fn files(files: &[Attachment], prompt: usize) -> Result<(), String> {
         file.check().map_err(|error| error.to_string())?;
     }
     if files.iter().map(Attachment::bytes).sum::<usize>() + prompt > LONGEST_WITH_FILES {
-        return Err(format!("`task` and `files` may have {LONGEST_WITH_FILES} bytes in all"));
+        return Err(format!(
+            "`task` and `files` may have at most {LONGEST_WITH_FILES} bytes in all"
+        ));
     }
     Ok(())
 }
 
 pub(super) fn schema(schema: &serde_json::Value) -> Result<(), String> {
     if schema.to_string().len() > LONGEST_SCHEMA {
-        return Err(format!("`schema` may have {LONGEST_SCHEMA} bytes"));
+        return Err(format!("`schema` may have at most {LONGEST_SCHEMA} bytes"));
     }
     Ok(())
 }

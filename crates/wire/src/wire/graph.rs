@@ -125,7 +125,7 @@ pub struct MapLayout {
 pub struct FolderPlace {
     #[serde(flatten)]
     pub place: FilePlace,
-    /// Only if it is not 0: files in it that have no place of their own.
+    /// Files in it without a place of their own. Left out where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: usize,
 }

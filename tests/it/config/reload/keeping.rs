@@ -251,8 +251,8 @@ fn a_team_that_keeps_nonsense_does_not_come_up() {
     let stage = Stage::new();
     stage.configure("", vec![agent("ui")]);
     for (kept, part) in [
-        ("{", "makes no sense"),
-        ("[]", "makes no sense"),
+        ("{", "can't be read"),
+        ("[]", "can't be read"),
         ("{\"added\":[],\"zones\":{}}", "`zones`"),
         ("{\"added\":[{\"id\":\"x\"}]}", "neither `command` nor `profile`"),
         ("{\"added\":[{\"id\":\"x\",\"command\":[\"a\"],\"zone\":{\"allow\":[]}}]}", "`allow`"),

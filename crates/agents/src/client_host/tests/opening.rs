@@ -165,7 +165,7 @@ async fn what_goes_wrong_is_said() {
         with(None, None),
         &[json!({ "result": {} })],
         expect![[r"
-        failed: the agent's answer to `initialize` makes no sense: it has no `protocolVersion`
+        failed: the agent's answer to `initialize` can't be read: it has no `protocolVersion`
     "]],
     )
     .await;
@@ -217,7 +217,7 @@ async fn what_goes_wrong_is_said() {
         &[initialized(), json!({ "result": {} })],
         expect![[r#"
         session/new {"cwd":"/w","mcpServers":[]}
-        failed: the agent's answer to `session/new` makes no sense: it has no `sessionId`
+        failed: the agent's answer to `session/new` can't be read: it has no `sessionId`
     "#]],
     )
     .await;

@@ -14,10 +14,11 @@ use crate::zone::GitAccess;
 
 /// The explanation of the kernel tier for readers of a report.
 const KERNEL: &str = "\
-At the kernel tier path rules, the wall, stand around every process of the agent, and every access
-to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
-exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
-agent's stead. By the doorbell: what comes later is held by judging alone.
+At the kernel tier the *wall* (path rules) holds every process of the agent, and the *doorbell*
+judges each name before it is accessed.
+  exact: the wall grants just the pattern.
+  narrowed: the wall grants less; the doorbell does the rest.
+  by the doorbell: later files are held by it alone.
 ";
 const PROTOCOL: &str = "\
 At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,

@@ -311,10 +311,11 @@ fn each_tier_is_reported_with_what_it_holds() {
           permissions. It can't hold what the agent's own process does: an agent with a shell can read past
           its zone, and could read the control token and approve its own accesses. What is seen of that is
           reported after the fact.
-          At the kernel tier path rules, the wall, stand around every process of the agent, and every access
-          to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
-          exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
-          agent's stead. By the doorbell: what comes later is held by judging alone.
+          At the kernel tier the *wall* (path rules) holds every process of the agent, and the *doorbell*
+          judges each name before it is accessed.
+            exact: the wall grants just the pattern.
+            narrowed: the wall grants less; the doorbell does the rest.
+            by the doorbell: later files are held by it alone.
           ui            shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         allowed `Makefile`, 31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
@@ -336,10 +337,11 @@ fn each_tier_is_reported_with_what_it_holds() {
           permissions. It can't hold what the agent's own process does: an agent with a shell can read past
           its zone, and could read the control token and approve its own accesses. What is seen of that is
           reported after the fact.
-          At the kernel tier path rules, the wall, stand around every process of the agent, and every access
-          to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
-          exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
-          agent's stead. By the doorbell: what comes later is held by judging alone.
+          At the kernel tier the *wall* (path rules) holds every process of the agent, and the *doorbell*
+          judges each name before it is accessed.
+            exact: the wall grants just the pattern.
+            narrowed: the wall grants less; the doorbell does the rest.
+            by the doorbell: later files are held by it alone.
           ui            shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         allowed `Makefile`, 31 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
@@ -360,10 +362,11 @@ fn each_tier_is_reported_with_what_it_holds() {
           permissions. It can't hold what the agent's own process does: an agent with a shell can read past
           its zone, and could read the control token and approve its own accesses. What is seen of that is
           reported after the fact.
-          At the kernel tier path rules, the wall, stand around every process of the agent, and every access
-          to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
-          exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
-          agent's stead. By the doorbell: what comes later is held by judging alone.
+          At the kernel tier the *wall* (path rules) holds every process of the agent, and the *doorbell*
+          judges each name before it is accessed.
+            exact: the wall grants just the pattern.
+            narrowed: the wall grants less; the doorbell does the rest.
+            by the doorbell: later files are held by it alone.
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only

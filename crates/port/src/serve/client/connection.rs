@@ -358,5 +358,5 @@ pub fn refusal(line: &[u8]) -> Refusal {
 }
 
 fn nonsense(error: &serde_json::Error) -> Refusal {
-    Refusal { code: 500, message: format!("the team's answer makes no sense: {error}") }
+    Refusal { code: 500, message: format!("the team's answer can't be read: {error}") }
 }

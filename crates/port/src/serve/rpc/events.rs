@@ -102,7 +102,7 @@ pub(super) async fn search_events(
     let MethodCall { shared, caller, .. } = call;
     let limit = limit(params.limit)?;
     if params.query.len() > LONGEST_QUERY {
-        return Err(wrong(format!("`query` may have {LONGEST_QUERY} bytes")));
+        return Err(wrong(format!("`query` may have at most {LONGEST_QUERY} bytes")));
     }
     if !journal::is_searchable(&params.query) {
         return Err(wrong("`query` has no word to search for"));

@@ -26,7 +26,7 @@ pub(super) async fn start_helper(
     let parent = parent_of(caller, parent.map(Into::into))?;
     check(&task, &zone)?;
     if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        return Err(wrong(format!("`key` may have {LONGEST_KEY} bytes")));
+        return Err(wrong(format!("`key` may have at most {LONGEST_KEY} bytes")));
     }
     // A repeated call is the same helper.
     if let Some(known) = tasks.with_key(&parent, key.as_deref()) {

@@ -49,11 +49,11 @@ pub(super) async fn delegate_task(
     }
     if files.len() > MOST_FILES || key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
         return Err(wrong(format!(
-            "`files` may have {MOST_FILES} names, and `key` {LONGEST_KEY} bytes"
+            "`files` may have at most {MOST_FILES} names, and `key` at most {LONGEST_KEY} bytes"
         )));
     }
     if files.iter().map(String::len).sum::<usize>() > LONGEST_TEXT {
-        return Err(wrong(format!("`files` may have {LONGEST_TEXT} bytes in all")));
+        return Err(wrong(format!("`files` may have at most {LONGEST_TEXT} bytes in all")));
     }
     let (by, agent) = (giver(caller), AgentId::new(agent));
     // A repeated call is the same task, in any state of its agent.

@@ -144,7 +144,7 @@ async fn what_cannot_be_read_says_what_there_is() {
     check(
         "search_events",
         json!({ "query": "x".repeat(5_000) }),
-        expect![[r#"400 "`query` may have 4096 bytes""#]],
+        expect![[r#"400 "`query` may have at most 4096 bytes""#]],
     )
     .await;
     check(

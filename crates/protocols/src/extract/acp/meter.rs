@@ -38,7 +38,7 @@ struct TurnMeter {
     has_worked: bool,
     /// Rounds of tool calls.
     rounds: u64,
-    /// Tool calls that run, by id; one over [`MOST_RUNNING`] begins no round.
+    /// Ids of running tool calls. Calls past [`MOST_RUNNING`] start no round.
     running_calls: Vec<String>,
     /// The sum of the contexts that its calls report, and the largest of them.
     contexts: u64,

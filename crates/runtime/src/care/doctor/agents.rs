@@ -78,8 +78,7 @@ fn login(agent: &Installed) -> Finding {
         Login::File(file) => Finding::ok(check, format!("logged in: {} is there", file.display())),
         Login::Unknown => Finding::ok(check, "unknown: nothing says whether its user is logged in"),
         Login::NotFound(places) => {
-            let message =
-                format!("not logged in, as it seems: there is no {}", places.join(", no "));
+            let message = format!("probably not logged in: there is no {}", places.join(", no "));
             let finding = Finding::warning(check, message);
             if agent.login_command.is_empty() {
                 return finding;

@@ -40,7 +40,7 @@ pub(super) fn folder(eisen_dir: &Path, home: Option<&Path>, fix: bool) -> Findin
         return loose(eisen_dir, home, mode, fix);
     }
     match access(eisen_dir, AccessFlags::W_OK | AccessFlags::X_OK) {
-        Ok(()) => Finding::ok(CHECK, format!("{place} is its owner's alone")),
+        Ok(()) => Finding::ok(CHECK, format!("only its owner can read {place}")),
         Err(errno) => unusable(format!("{place} can't be written: {}", errno.desc())),
     }
 }

@@ -21,9 +21,9 @@ pub(super) fn kernel(kernel: &Kernel) -> Finding {
         return Finding::ok("kernel", "it can hold agents in their zones");
     }
     let message = if kernel.holds {
-        format!("it can hold agents in their zones, but it lacks {missing}")
+        format!("it can hold agents in their zones, but the kernel lacks {missing}")
     } else {
-        format!("zones are enforced by the protocol only: it lacks {missing}")
+        format!("zones are enforced by the protocol only: the kernel lacks {missing}")
     };
     Finding::warning("kernel", message).mended_by(format!("a kernel that has it; {WHERE}"))
 }

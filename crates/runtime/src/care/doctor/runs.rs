@@ -129,7 +129,7 @@ pub(super) async fn nobodys(eisen_dir: &Path) -> Finding {
     let has_own = |garbage: &&Garbage| garbage.is_of_killed_run() || garbage.is_repair();
     let all: Vec<_> = all.iter().filter(|garbage| !has_own(garbage)).collect();
     if all.is_empty() {
-        return Finding::ok("garbage", "`gc` finds nothing that is nobody's");
+        return Finding::ok("garbage", "`gc` finds nothing to remove");
     }
     let bytes: u64 = all.iter().map(|garbage| garbage.bytes).sum();
     let message = format!("{} MiB in {} places are nobody's", bytes.div_ceil(1 << 20), all.len());

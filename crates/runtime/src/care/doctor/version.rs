@@ -82,7 +82,7 @@ impl Probe {
             }
             Err(_) => {
                 let seconds = self.limit.as_secs();
-                format!("it was ended when it had not answered `--version` for {seconds} s")
+                format!("it gave no answer to `--version` in {seconds} s and was stopped")
             }
         };
         of_package(&program).ok_or(NoVersion::Unnamed(unnamed))

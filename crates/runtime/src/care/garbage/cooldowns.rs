@@ -1,4 +1,4 @@
-//! Cool-downs of agents that are over, and a file of them that makes no sense.
+//! Cool-downs of agents that are over, and a file of them that can't be read.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(super) fn over(eisen_dir: &Path) -> Option<Garbage> {
         Ok(0) => return None,
         Ok(count) => (format!("{count} cool-downs in {}", kept.file().display()), "they are over"),
         Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::FileTooLarge) => {
-            (format!("cool-downs {}", kept.file().display()), "the file makes no sense")
+            (format!("cool-downs {}", kept.file().display()), "the file can't be read")
         }
         Err(_) => return None,
     };
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(left.iter().map(|it| &*it.profile).collect::<Vec<_>>(), ["gemini"]);
 
         std::fs::write(kept.file(), "{").unwrap();
-        assert_eq!(over(eisen_dir.path()).unwrap().reason, "the file makes no sense");
+        assert_eq!(over(eisen_dir.path()).unwrap().reason, "the file can't be read");
         forget(eisen_dir.path()).unwrap();
         assert!(over(eisen_dir.path()).is_none());
         assert!(kept.read(0).unwrap().is_empty());

@@ -289,6 +289,6 @@ impl Tour<'_> {
 fn rewrite(run: &RunFolder, agent: &str, candidate: &TierCandidate) -> std::io::Result<()> {
     let text = std::fs::read_to_string(run.config())?;
     let text = for_candidate(&text, agent, candidate)
-        .ok_or_else(|| std::io::Error::other("it makes no sense any more"))?;
+        .ok_or_else(|| std::io::Error::other("it can't be read any more"))?;
     run.keep_config(&text)
 }

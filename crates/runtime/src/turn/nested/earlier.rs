@@ -85,7 +85,7 @@ fn same_agent(spec: &mut RunSpec, run: &RunState, session_id: &str) -> Result<()
     Ok(())
 }
 
-/// The right to go on with the session: one run has it at a time, of all that the user runs. A fork needs none.
+/// Lock of a session: one of the user's runs continues it at a time. A fork needs none.
 pub(super) async fn hold(
     team: &Workplace,
     id: RunId,

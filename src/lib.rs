@@ -7,13 +7,14 @@
 //! ```
 //!
 //! Data flows one way, left to right, through bounded channels. Only answers and verdicts flow
-//! back, each on its own reply channel. The rooms of all crates are handed on here; `docs/architecture.md`
-//! describes what each of them owns and must not know.
+//! back, each on its own reply channel. The rooms of all crates are handed on here, but for those of programs
+//! without a team (`sandbox` and `folder`) and of tests; `docs/architecture.md` describes what each of them
+//! owns and must not know.
 
 pub use eisen_agents::{agent, client_host, proxy, slots, supervisor};
-pub use eisen_base::{acp, bus, ignored, kept, line, model, post};
+pub use eisen_base::{acp, bus, ignored, kept, line, model};
 pub use eisen_config::{config, learn};
-pub use eisen_export::{alert, metrics, otlp, streams, telemetry};
+pub use eisen_export::{alert, metrics, otlp, post, streams, telemetry};
 pub use eisen_graph::{graph, watch};
 pub use eisen_memory::{changes, journal, session, undo};
 pub use eisen_port::{gateway, mcp, replay, serve};

@@ -6,9 +6,9 @@ const PROGRAM: &str = "eisen_core";
 /// The crates below the program, with their rooms.
 const CRATES: [(&str, &[&str]); 14] = [
     ("eisen_agents", &["agent", "client_host", "proxy", "slots", "supervisor"]),
-    ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model", "post"]),
+    ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model"]),
     ("eisen_config", &["config", "learn"]),
-    ("eisen_export", &["alert", "metrics", "otlp", "streams", "telemetry"]),
+    ("eisen_export", &["alert", "metrics", "otlp", "post", "streams", "telemetry"]),
     ("eisen_graph", &["graph", "watch"]),
     ("eisen_memory", &["changes", "folder", "journal", "session", "undo"]),
     ("eisen_port", &["gateway", "mcp", "replay", "serve"]),
@@ -59,9 +59,22 @@ fn of_room(path: &str) -> String {
     if path == "app" {
         return "eisen_runtime".to_owned();
     }
-    let room = path.split("::").next().unwrap_or_default();
-    let found = CRATES.iter().find(|(_, rooms)| rooms.contains(&room));
-    format!("{}::{path}", found.map_or(PROGRAM, |(name, _)| *name))
+    format!("{}::{path}", crate_of(room_of(path)).unwrap_or(PROGRAM))
+}
+
+fn room_of(path: &str) -> &str {
+    path.split("::").next().unwrap_or_default()
+}
+
+fn crate_of(room: &str) -> Option<&'static str> {
+    CRATES.iter().find(|(_, rooms)| rooms.contains(&room)).map(|(name, _)| *name)
+}
+
+/// The rooms that a log filter names and that are not there.
+pub(super) fn unknown_rooms(filter: &str) -> Vec<&str> {
+    let targets = filter.split(',').map(|it| it.split(['=', '[']).next().unwrap_or_default());
+    let paths = targets.filter_map(|it| it.trim().strip_prefix(PROGRAM)?.strip_prefix("::"));
+    paths.map(room_of).filter(|room| *room != "cli" && crate_of(room).is_none()).collect()
 }
 
 #[cfg(test)]
@@ -83,6 +96,17 @@ mod tests {
         let all: Vec<_> = CRATES.iter().map(|(name, _)| format!(",{name}=info")).collect();
         assert_eq!(of("eisen_core=info"), format!("eisen_core=info{}", all.concat()));
         assert_eq!(of("eisen_corer=info"), "eisen_corer=info");
+    }
+
+    #[test]
+    fn a_room_that_is_not_there_is_named() {
+        assert_eq!(
+            unknown_rooms("warn,eisen_core::zoen=debug, eisen_core::x::y[s]"),
+            ["zoen", "x"]
+        );
+        let known =
+            "eisen_core=info,eisen_core::cli,eisen_core::zone::open=trace,eisen_core::app,hyper::x";
+        assert!(unknown_rooms(known).is_empty());
     }
 
     #[test]

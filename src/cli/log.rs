@@ -2,7 +2,8 @@
 
 use tracing_subscriber::EnvFilter;
 
-use super::crates::log_filter;
+use super::crates::{log_filter, unknown_rooms};
+use super::output::{note, plain};
 use crate::program;
 
 /// The default log filter. `notify` warns about folders that were removed, `rmcp` about refusals; what ends a
@@ -14,6 +15,12 @@ pub(super) const DEFAULT_FILTER: &str =
 pub(super) fn log_to_stderr(default: &str) {
     let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
     let filter = set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| default.to_owned());
+    for room in unknown_rooms(&filter) {
+        note(format_args!(
+            "warning: the log filter names `{}`, and there is no such room",
+            plain(room)
+        ));
+    }
     let filter = log_filter(&filter);
     let (filter, invalid) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),

@@ -28,7 +28,6 @@ const CRATES: &[(&str, &[Room])] = &[
             ("acp", &["line"]),
             ("model", &[]),
             ("bus", &["model"]),
-            ("post", &[]),
         ],
     ),
     (
@@ -83,11 +82,12 @@ const CRATES: &[(&str, &[Room])] = &[
     (
         "export",
         &[
-            ("alert", &[]),
+            ("post", &[]),
+            ("alert", &["post"]),
             ("metrics", &[]),
             ("otlp", &[]),
-            ("streams", &["otlp"]),
-            ("telemetry", &["otlp"]),
+            ("streams", &["otlp", "post"]),
+            ("telemetry", &["otlp", "post"]),
         ],
     ),
     (
@@ -310,7 +310,6 @@ fn small_files_are_replaced_and_locked_in_one_room() {
     assert!(wrong.is_empty(), "use `KeptFile`, `lock` or `try_lock` of the room kept: {wrong:?}");
 }
 
-/// Tests may set up what they need.
 /// The rooms of all crates, each with those beside it that it may import.
 fn rooms() -> impl Iterator<Item = &'static Room> {
     CRATES.iter().flat_map(|(_, rooms)| rooms.iter())

@@ -10,4 +10,3 @@ pub mod ignored;
 pub mod kept;
 pub mod line;
 pub mod model;
-pub mod post;

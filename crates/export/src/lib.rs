@@ -5,10 +5,11 @@
 pub mod alert;
 pub mod metrics;
 pub mod otlp;
+pub mod post;
 pub mod streams;
 pub mod telemetry;
 
-use eisen_base::{acp, bus, kept, line, model, post};
+use eisen_base::{acp, bus, kept, line, model};
 use eisen_memory::journal;
 use eisen_sandbox::process;
 #[cfg(test)]

@@ -3,10 +3,21 @@
 //! `cargo run -p eisen-graph --example calls -- . crates/graph/src/graph/scan.rs`
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use eisen_graph::graph::{Settings, scan};
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
+    match calls() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn calls() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [folder, file] = &args[..] else {
         return Err("usage: calls FOLDER FILE (the file's path within the folder)".into());

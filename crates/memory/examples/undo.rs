@@ -3,12 +3,22 @@
 //! `cargo run -p eisen-memory --example undo -- /tmp/work sh -c 'date >now; rm -f old'`
 
 use std::io::Write as _;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use eisen_memory::Folder;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
+    match undo().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn undo() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let [folder, program, arguments @ ..] = &args[..] else {
         return Err("usage: undo FOLDER PROGRAM [ARGUMENT …]".into());

@@ -2,10 +2,22 @@
 //!
 //! `cargo run -p eisen-sandbox --example confine -- /tmp/work sh -c 'echo hello >here; cat ~/.ssh/id_rsa'`
 
+use std::process::ExitCode;
+
 use eisen_sandbox::Sandbox;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> ExitCode {
     eisen_sandbox::init();
+    match confine() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn confine() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
     let (Some(folder), Some(program)) = (args.next(), args.next()) else {
         return Err("usage: confine FOLDER PROGRAM [ARGUMENT …]".into());

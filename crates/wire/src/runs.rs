@@ -22,9 +22,9 @@ pub use self::bounds::{LONGEST_ZONE, MOST_PATTERNS, branch as check_branch};
 pub use self::budget::RunBudget;
 pub use self::earlier::{SessionError, find_session, session_among};
 pub use self::folder::{RunFolder, RunHold, all_runs, set_aside};
-pub use self::spec::{RunSpec, RunState};
+pub use self::spec::{RunSpec, WantedSession};
 pub use self::state::{
-    ChangedFiles, EarlierSession, RefusedAccess, RunAttempt, RunStatus, WantedSession,
+    ChangedFiles, EarlierSession, RefusedAccess, RunAttempt, RunState, RunStatus,
 };
 pub use self::team_runs::{EndedTeam, FoundRun, FoundRuns, RunZone, TeamRuns};
 use crate::model::{KeptFiles, KeptForm};

@@ -63,7 +63,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn links_lead_somewhere() {
     let mut broken = Vec::new();
-    for document in ["", "docs", "docs/guides"].into_iter().flat_map(documents) {
+    for document in ["", "docs", "docs/guides", "docs/internals"].into_iter().flat_map(documents) {
         let text = read(&document);
         for (target, line) in links(&text) {
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
@@ -103,7 +103,7 @@ fn each_document_has_one_place_in_the_index() {
     let text = read(&index);
     let targets: Vec<PathBuf> =
         links(&text).into_iter().map(|(target, _)| index.parent().unwrap().join(target)).collect();
-    for document in ["docs", "docs/guides"].into_iter().flat_map(documents) {
+    for document in ["docs", "docs/guides", "docs/internals"].into_iter().flat_map(documents) {
         let places = targets.iter().filter(|target| **target == document).count();
         assert!(places == 1 || document == index, "{}: {places} places", document.display());
     }
@@ -133,7 +133,7 @@ fn places(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn files_that_documents_name_are_there() {
-    let folders = ["docs", "docs/guides"].into_iter().flat_map(documents);
+    let folders = ["docs", "docs/guides", "docs/internals"].into_iter().flat_map(documents);
     let crates = std::fs::read_dir(root().join("crates")).unwrap();
     let readmes = crates.map(|entry| entry.unwrap().path().join("README.md"));
     let others = ["README.md", "CONTRIBUTING.md"].map(|name| root().join(name));
@@ -143,6 +143,59 @@ fn files_that_documents_name_are_there() {
             found += 1;
             if !root().join(place).exists() {
                 gone.push(format!("{}: {place}", document.display()));
+            }
+        }
+    }
+    assert!(found > 50, "{found}");
+    assert!(gone.is_empty(), "{}", gone.join("\n"));
+}
+
+/// Types that the architecture names and that are not declared here.
+const FOREIGN: [&str; 1] = ["CancellationToken"];
+
+/// The types and constants that the files below a folder declare.
+fn declared(folder: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in ignore::Walk::new(root().join(folder)).flatten() {
+        if entry.path().extension().is_none_or(|ext| ext != "rs") {
+            continue;
+        }
+        let text = read(entry.path());
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let after = words.windows(2).filter(|pair| {
+            matches!(pair[0], "struct" | "enum" | "trait" | "type" | "const" | "static")
+        });
+        let name = |word: &str| {
+            word.split(|c: char| !c.is_alphanumeric() && c != '_').next().map(str::to_owned)
+        };
+        names.extend(after.filter_map(|pair| name(pair[1])));
+    }
+    names
+}
+
+/// The code map names what a crate declares, or one that stands before it; the rest of the document what any does.
+#[test]
+fn types_that_the_architecture_names_are_there() {
+    let all: BTreeSet<String> = ["crates", "src"].into_iter().flat_map(declared).collect();
+    let text = read(&root().join("docs/architecture.md"));
+    let (mut below, mut in_map) = (BTreeSet::new(), false);
+    let (mut gone, mut found) = (Vec::new(), 0);
+    for line in prose(&text) {
+        in_map &= !line.starts_with('#');
+        let name = line.strip_prefix("**[").and_then(|rest| rest.split_once("](../crates/"));
+        if let Some((name, _)) = name {
+            below.append(&mut declared(&format!("crates/{name}/src")));
+            in_map = true;
+        }
+        let known = if in_map { &below } else { &all };
+        for named in line.split('`').skip(1).step_by(2) {
+            let first = named.split("::").next().unwrap_or_default();
+            let is_type = first.starts_with(|c: char| c.is_ascii_uppercase())
+                && first.contains(|c: char| c.is_ascii_lowercase())
+                && first.chars().all(char::is_alphanumeric);
+            if is_type && !FOREIGN.contains(&first) {
+                found += 1;
+                gone.extend((!known.contains(first)).then(|| line.to_owned()));
             }
         }
     }

@@ -111,3 +111,33 @@ pub(super) const SYS_SETXATTRAT: libc::c_long = 463;
 pub(super) const SYS_REMOVEXATTRAT: libc::c_long = 466;
 pub(super) const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
 pub(super) const SYS_FILE_SETATTR: libc::c_long = 469;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// Names of calls in a text, each with what stands behind it.
+    fn calls(text: &str) -> impl Iterator<Item = (&str, &str)> {
+        text.match_indices("SYS_").map(|(at, _)| {
+            let name = &text[at..];
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
+            name.split_at(end)
+        })
+    }
+
+    #[test]
+    fn each_call_that_rings_has_an_arm_and_each_arm_rings() {
+        let lists = include_str!("syscall_lists.rs");
+        let (_, notified) = lists.split_once("const NOTIFIED").unwrap_or_default();
+        let (notified, _) = notified.split_once("];").unwrap_or_default();
+        let listed: BTreeSet<_> = calls(notified).map(|(name, _)| name).collect();
+        let code = [include_str!("syscall.rs"), include_str!("syscall/attributes.rs")].concat();
+        let arms: BTreeSet<_> = calls(&code)
+            .filter(|(_, rest)| rest.starts_with(" =>"))
+            .map(|(name, _)| name)
+            .collect();
+        assert!(listed.len() > 30, "{listed:?}");
+        assert_eq!(listed, arms);
+    }
+}

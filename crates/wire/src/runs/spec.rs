@@ -1,20 +1,12 @@
-//! Owns the request of a run, and its state, as `state.toml` has it. One type has the options of `run`, the
+//! Owns the request of a run. One type has the options of `run`, the
 //! params of `start_run` and a task of a batch. Decides, one by one, which of them the port and a batch take.
-
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::{
-    Attachment, ChangedFiles, EarlierSession, RefusedAccess, RunAttempt, RunBudget, RunStatus,
-    WantedSession, bounds, team_of,
-};
-use crate::model::now_ms;
-use crate::process;
+use super::{Attachment, RunBudget, bounds};
 
 // A run as it is asked for. A comment describes a field for the port and, unless there is a `help`, for the
 // command. `display_order` is for the help.
@@ -166,74 +158,12 @@ pub struct RunSpec {
     pub no_wait: bool,
 }
 
-/// All that is kept of a run besides its answer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunState {
-    pub id: String,
-    pub status: RunStatus,
-    /// Its supervisor. A pid may be used again: the time of the start, in clock ticks since the
-    /// machine's, tells which process is meant.
-    pub pid: u32,
-    pub pid_start_time_ticks: Option<u64>,
-    pub team: String,
-    /// The run whose agent started it, or `TEAM/AGENT`; None: no agent did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<String>,
-    /// Levels of runs and teams above it.
-    pub depth: u32,
-    pub workspace: PathBuf,
-    /// From the start to the turn's end.
-    pub timeout_s: Option<u64>,
-    /// How long it may wait for a slot, for its session and for memory; 0: not at all.
-    pub slot_timeout_s: Option<u64>,
-    /// The slot, session or memory that it waits for, in words, while it waits.
-    pub waits_for: Option<String>,
-    /// Program and arguments of its agent.
-    pub command: Vec<String>,
-    pub profile: Option<String>,
-    pub model: Option<String>,
-    /// The tier that its agent is taken from; `profile` and `model` are those of the last candidate.
-    #[serde(default)]
-    pub tier: Option<String>,
-    /// Only the first candidate that can be taken is tried.
-    #[serde(default)]
-    pub no_failover: bool,
-    /// As its agent names it.
-    pub session_id: Option<String>,
-    /// The title of its agent's last tool call: one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_action: Option<String>,
-    /// The session that it began with; None if it is a new one.
-    pub begins_with: Option<EarlierSession>,
-    pub started_at_ms: u64,
-    pub ended_at_ms: Option<u64>,
-    pub exit_code: Option<u8>,
-    /// Why it did not succeed.
-    pub reason: Option<String>,
-    /// The command lines of processes that the agent had started in its turn, and left behind. They
-    /// ended with the run.
-    #[serde(default)]
-    pub background: Vec<String>,
-    pub peak_memory_bytes: Option<u64>,
-    pub tokens: Option<u64>,
-    /// `tokens` is estimated, at least in part.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub tokens_estimated: bool,
-    /// [`RunSpec::strict_exit`].
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub strict_exit: bool,
-    /// By currency.
-    #[serde(default)]
-    pub cost: BTreeMap<String, f64>,
-    /// The changes of the run in files; None: they are not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed: Option<ChangedFiles>,
-    /// The accesses of its turn that were refused.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blocked: Vec<RefusedAccess>,
-    /// The candidates of the tier that were tried, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attempts: Vec<RunAttempt>,
+/// The session of an earlier run, as it is asked for.
+#[derive(Clone, Debug)]
+pub struct WantedSession {
+    /// Its id, that of a run, a beginning of either, or `last`.
+    pub name: String,
+    pub is_fork: bool,
 }
 
 impl RunSpec {
@@ -273,7 +203,7 @@ impl RunSpec {
         } = self;
         let not_taken = [("--slot-timeout", slot_timeout.is_some()), ("--no-wait", *no_wait)];
         if let Some((option, _)) = not_taken.into_iter().find(|(_, is_given)| *is_given) {
-            return Err(format!("the team of this agent gives its runs no {option}: leave it out"));
+            return Err(format!("an agent's team does not take {option}: leave it out"));
         }
         bounds::task(task)?;
         if base.is_some() && branch.is_none() && !worktree {
@@ -287,7 +217,7 @@ impl RunSpec {
         let others = [profile, model, session, fork].into_iter().any(Option::is_some);
         match tier {
             Some(_) if others || !command.is_empty() => {
-                let why = "beside `tier` there can be no profile, command, model, session or fork";
+                let why = "`tier` can't be combined with profile, command, model, session or fork";
                 return Err(why.to_owned());
             }
             None if *no_failover => {
@@ -335,52 +265,6 @@ impl RunSpec {
         let content = format!("{:?}", (task, profile, tier, model, zone, deny));
         // Of a task without one it is as before there were any.
         branch.iter().fold(content, |content, branch| content + branch)
-    }
-}
-
-impl RunState {
-    /// The first state of a run, which waits in this process, in a team of its own. Of a tier's candidates none
-    /// is taken yet.
-    pub fn new(spec: &RunSpec, id: String, workspace: PathBuf) -> Self {
-        Self {
-            team: team_of(&id),
-            id,
-            status: RunStatus::Waiting,
-            pid: std::process::id(),
-            pid_start_time_ticks: process::start_of(std::process::id()),
-            parent: None,
-            depth: 0,
-            workspace,
-            timeout_s: spec.timeout_s,
-            slot_timeout_s: if spec.no_wait { Some(0) } else { spec.slot_timeout },
-            waits_for: None,
-            command: spec.command.clone(),
-            profile: spec.profile.clone(),
-            model: spec.model.clone(),
-            tier: spec.tier.clone(),
-            no_failover: spec.no_failover,
-            attempts: Vec::new(),
-            session_id: None,
-            last_action: None,
-            begins_with: None,
-            started_at_ms: now_ms(),
-            ended_at_ms: None,
-            exit_code: None,
-            reason: None,
-            background: Vec::new(),
-            peak_memory_bytes: None,
-            tokens: None,
-            tokens_estimated: false,
-            cost: BTreeMap::new(),
-            strict_exit: spec.strict_exit,
-            changed: None,
-            blocked: Vec::new(),
-        }
-    }
-
-    /// Whether its supervisor is its own, and ends with it. Otherwise an agent of `team` started it.
-    pub fn has_own_team(&self) -> bool {
-        super::run_of(&self.team) == Some(&self.id)
     }
 }
 

@@ -1,9 +1,11 @@
 #![allow(clippy::unwrap_used)]
 
+use std::path::PathBuf;
+
 use serde_json::json;
 
 use super::super::bounds::{LONGEST_COMMAND, LONGEST_PROMPT, LONGEST_SCHEMA, LONGEST_SESSION};
-use super::super::{LONGEST_ZONE, MOST_FILES, MOST_PATTERNS};
+use super::super::{LONGEST_ZONE, MOST_FILES, MOST_PATTERNS, RunState, RunStatus};
 use super::*;
 
 fn asked(params: &Value) -> Result<RunSpec, String> {
@@ -61,9 +63,9 @@ fn a_team_takes_no_option_that_only_a_run_of_its_own_has() {
         spec.check_for_team().unwrap_err()
     };
     let why = refused(RunSpec { slot_timeout: Some(1), ..RunSpec::default() });
-    assert!(why.contains("no --slot-timeout"), "{why}");
+    assert!(why.contains("does not take --slot-timeout"), "{why}");
     let why = refused(RunSpec { no_wait: true, ..RunSpec::default() });
-    assert!(why.contains("no --no-wait"), "{why}");
+    assert!(why.contains("does not take --no-wait"), "{why}");
 }
 
 pub(in crate::runs) fn run(id: &str, parent: Option<&str>) -> RunState {

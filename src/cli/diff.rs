@@ -33,7 +33,7 @@ const MOST_NAMED: usize = 1_000;
 Examples:
   eisen-core diff                         what all agents changed
   eisen-core diff ui                      what `ui` changed
-  eisen-core diff ui --turn 3             in turn 3 of its first session
+  eisen-core diff ui --turn 3             in the fourth turn of its first session
   eisen-core diff --session ui/s2 --stat  in a session of the wire, as a summary
   eisen-core diff ui --since 0192f3a1     behind this event
   eisen-core diff --json --stat | jq -r '.files[].path'
@@ -48,7 +48,7 @@ pub(super) struct DiffArgs {
     #[arg(long, value_name = "S")]
     session: Option<String>,
     /// Only in this turn, of the agent's first session since the team's last start unless --session names
-    /// another
+    /// another; turns count from 0: `--turn 3` is the fourth turn
     #[arg(long, value_name = "N", conflicts_with = "since")]
     turn: Option<u64>,
     /// Only behind the event with this id, or the beginning of one

@@ -35,7 +35,7 @@ const MOST_LISTED: usize = 200;
 Examples:
   eisen-core undo ui --dry-run            show what would change, as a diff
   eisen-core undo ui                      all that `ui` wrote
-  eisen-core undo ui --turn 3             what it wrote in turn 3 of its first session
+  eisen-core undo ui --turn 3             what it wrote in the fourth turn of its first session
   eisen-core undo ui --since 0192f3a1     what it wrote behind this event
   eisen-core undo ui --force              also where others changed the same lines since
 
@@ -51,7 +51,7 @@ pub(super) struct Undo {
     #[arg(long, value_name = "S")]
     session: Option<String>,
     /// Only what it wrote in this turn, of its first session since the team's last start unless --session names
-    /// another
+    /// another; turns count from 0: `--turn 3` is the fourth turn
     #[arg(long, value_name = "N", conflicts_with = "since")]
     turn: Option<u64>,
     /// Only what it wrote behind the event with this id, or the beginning of one

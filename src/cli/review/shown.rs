@@ -5,6 +5,7 @@ use anstyle::{AnsiColor, Style};
 use crate::branches::Reviewed;
 use crate::cli::format::counted;
 use crate::cli::output::{plain, print};
+use crate::model::turn_name;
 use crate::program::Failure;
 use crate::review::{FileStatus, Hunk, Review, ReviewedFile};
 
@@ -89,7 +90,7 @@ pub(super) fn hunk_title(hunk: &Hunk) -> String {
 /// A line for each turn that wrote lines of a hunk.
 pub(super) fn origins(hunk: &Hunk) -> Vec<String> {
     let each = hunk.by.iter().map(|origin| {
-        let turn = origin.turn.map_or_else(String::new, |turn| format!(", turn {}", turn + 1));
+        let turn = origin.turn.map_or_else(String::new, |turn| format!(", {}", turn_name(turn)));
         let prompt = origin.prompt.as_deref().unwrap_or_default();
         let prompt: String = prompt.chars().take(LONGEST_PROMPT).collect();
         let call = origin.call.as_ref().map_or_else(String::new, |it| format!(" · {}", plain(it)));
@@ -103,5 +104,38 @@ fn color_of(line: &str) -> Style {
         Some(b'+') => AnsiColor::Green.on_default(),
         Some(b'-') => AnsiColor::Red.on_default(),
         _ => Style::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::HunkOrigin;
+
+    #[test]
+    fn a_turn_is_named_as_everywhere() {
+        let origin = |turn| HunkOrigin {
+            run: "r".to_owned(),
+            agent: "ui".to_owned(),
+            turn,
+            prompt: Some("Round totals".to_owned()),
+            call: None,
+        };
+        let hunk = Hunk {
+            id: "h".to_owned(),
+            header: "@@ -1 +1 @@".to_owned(),
+            lines: Vec::new(),
+            is_new: false,
+            is_accepted: false,
+            comments: Vec::new(),
+            by: vec![origin(Some(0)), origin(Some(3)), origin(None)],
+        };
+        let shown = origins(&hunk);
+        let wanted = [
+            "by ui, first turn: Round totals",
+            "by ui, 4th turn: Round totals",
+            "by ui: Round totals",
+        ];
+        assert_eq!(shown, wanted);
     }
 }

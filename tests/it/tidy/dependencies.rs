@@ -82,6 +82,21 @@ fn a_licence_is_allowed_by_its_parts() {
     }
 }
 
+/// The packages that others can build on by themselves.
+const PUBLIC: [&str; 5] =
+    ["eisen-base", "eisen-graph", "eisen-memory", "eisen-plugin", "eisen-sandbox"];
+
+#[test]
+fn only_the_parts_that_stand_by_themselves_can_be_published() {
+    let metadata = metadata(&["--no-deps"]);
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let public: BTreeSet<_> = packages
+        .filter(|package| package["publish"].is_null())
+        .map(|package| package["name"].as_str().unwrap())
+        .collect();
+    assert!(public.iter().eq(&PUBLIC), "{public:?}");
+}
+
 /// The rows of the tables in a section: the name, and the reason.
 fn table(section: &str) -> BTreeMap<String, String> {
     let (_, section) = DOCS.split_once(section).unwrap();

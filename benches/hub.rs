@@ -14,7 +14,7 @@ use bytes::Bytes;
 use eisen_core::bus::{Backlog, Bus};
 use eisen_core::hub::{Hub, HubKey, HubSettings, MemberSettings, Neighbours, serve};
 use eisen_core::model::{
-    AgentId, Event, NatsAccess, SecretText, SessionId, SessionKey, SessionMode, TurnEnd,
+    AgentId, Event, NatsAccess, SecretText, SessionId, SessionKey, SessionMode, Spent, TurnEnd,
 };
 use eisen_core::serve::{Limits, Server, Sources, Team, Tokens, bind, encode};
 use futures_util::StreamExt as _;
@@ -175,6 +175,7 @@ async fn say(bus: &Bus, agent: usize, start: Instant) {
             turn,
             stop_reason,
             reason: None,
+            spent: Spent::default(),
         }));
     }
 }

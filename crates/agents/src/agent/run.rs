@@ -18,7 +18,6 @@ use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompting::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
-use crate::budget::Account;
 use crate::bus::Bus;
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, PromptDraft, Screens, Urgency};

@@ -9,7 +9,7 @@ fn waiting(port: &mut Port, count: usize) -> Vec<Value> {
     let mut prompts = Vec::new();
     eventually("the prompts wait", || {
         let listed = port.call("list_prompts", &json!({"agent_id": "ui"})).unwrap();
-        prompts = listed["prompts"].as_array().unwrap().clone();
+        prompts.clone_from(listed["prompts"].as_array().unwrap());
         prompts.len() == count
     });
     prompts

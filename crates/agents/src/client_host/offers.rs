@@ -230,13 +230,14 @@ impl SessionOffers {
     fn of(announced: &Announced) -> Self {
         let mut room = RoomLeft::default();
         let config = config_options(&announced.config_options, &mut room);
-        let modes = &announced.modes;
-        let of_modes = values(&modes.available_modes, |it| it.id.take(), &mut room);
-        let models = &announced.models;
-        let of_models = values(&models.available_models, |it| it.model_id.take(), &mut room);
+        let Announced { modes, models, .. } = announced;
         let plain = [
-            plain("mode", "Mode", &modes.current_mode_id, of_modes, ChoiceRequest::Mode),
-            plain("model", "Model", &models.current_model_id, of_models, ChoiceRequest::Model),
+            plain("mode", "Mode", modes.current_mode_id.as_ref(), ChoiceRequest::Mode, {
+                values(&modes.available_modes, |it| it.id.take(), &mut room)
+            }),
+            plain("model", "Model", models.current_model_id.as_ref(), ChoiceRequest::Model, {
+                values(&models.available_models, |it| it.model_id.take(), &mut room)
+            }),
         ];
         Self { plain: plain.into_iter().flatten().collect(), config }
     }
@@ -318,12 +319,12 @@ impl RoomLeft {
 fn plain(
     id: &str,
     name: &str,
-    current: &Option<String>,
-    values: Vec<OptionValue>,
+    current: Option<&String>,
     how: ChoiceRequest,
+    values: Vec<OptionValue>,
 ) -> Option<SessionOption> {
     let (id, name) = (id.to_owned(), name.to_owned());
-    let (category, current) = (Some(id.clone()), short(current.clone()));
+    let (category, current) = (Some(id.clone()), short(current.cloned()));
     (!values.is_empty()).then_some(SessionOption { id, name, category, current, values, how })
 }
 

@@ -297,19 +297,19 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         let number = self.turns_begun;
         let cancel = CancellationToken::new();
         let session = self.sessions.get_mut(name);
-        let (cwd, mode, model, calls) = session.map_or_else(Default::default, |session| {
+        let (cwd, in_mode, by_model, calls) = session.map_or_else(Default::default, |session| {
             let cancel = cancel.clone();
             session.turn = Some(RunningTurn { number, id: id.to_owned(), cancel });
             let chosen = |choice: &Option<String>| choice.clone().unwrap_or_default();
-            let (mode, model) = (chosen(&session.mode), chosen(&session.model));
-            (session.cwd.clone(), mode, model, session.calls.clone())
+            let (in_mode, by_model) = (chosen(&session.mode), chosen(&session.model));
+            (session.cwd.clone(), in_mode, by_model, session.calls.clone())
         });
         let (script, mailbox, session) = (self.script.clone(), self.mailbox.clone(), name.clone());
         let stage = TurnStage {
             session: name.clone(),
             cwd,
-            mode,
-            model,
+            mode: in_mode,
+            model: by_model,
             calls,
             mailbox: mailbox.clone(),
             cancel,

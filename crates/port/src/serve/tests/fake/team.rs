@@ -172,7 +172,7 @@ impl Team for Fake {
     ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
         Box::pin(async move {
             self.known(&agent)?;
-            self.waits(&id).map(|()| samples::waiting(&text))
+            waits(&id).map(|()| samples::waiting(&text))
         })
     }
 
@@ -183,7 +183,7 @@ impl Team for Fake {
     ) -> BoxFuture<'_, Result<WaitingPrompt, Refused>> {
         Box::pin(async move {
             self.known(&agent)?;
-            self.waits(&id).map(|()| samples::waiting("Add a footer"))
+            waits(&id).map(|()| samples::waiting("Add a footer"))
         })
     }
 
@@ -321,11 +321,9 @@ impl Team for Fake {
     }
 }
 
-impl Fake {
-    fn waits(&self, id: &str) -> Result<(), Refused> {
-        let error = || Refused::new(409, HostError::NotWaiting(id.to_owned()).to_string());
-        (id == samples::waiting("").draft.id()).then_some(()).ok_or_else(error)
-    }
+fn waits(id: &str) -> Result<(), Refused> {
+    let error = || Refused::new(409, HostError::NotWaiting(id.to_owned()).to_string());
+    (id == samples::waiting("").draft.id()).then_some(()).ok_or_else(error)
 }
 
 struct Dropped<'a>(&'a mpsc::UnboundedSender<&'static str>);

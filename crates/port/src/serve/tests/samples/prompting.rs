@@ -28,13 +28,13 @@ pub(in crate::serve) fn choices() -> SessionChoices {
         values,
         how: ChoiceRequest::Option(id.to_owned()),
     };
-    let modes = vec![value("code", "Code", None), value("plan", "Plan", Some("Changes no files"))];
-    let models = vec![value("large", "Large", None), value("small", "Small", None)];
+    let ways = vec![value("code", "Code", None), value("plan", "Plan", Some("Changes no files"))];
+    let sizes = vec![value("large", "Large", None), value("small", "Small", None)];
     SessionChoices {
         session: SessionId::new("s-ui"),
         options: vec![
-            option("mode", "Mode", "plan", modes),
-            option("model", "Model", "large", models),
+            option("mode", "Mode", "plan", ways),
+            option("model", "Model", "large", sizes),
         ],
     }
 }

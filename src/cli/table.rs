@@ -105,7 +105,9 @@ impl Table {
         }
         // One column is left, and there is no room for it.
         shown.retain(|&(at, _)| room > 0 && !self.columns[at].right);
-        shown.iter_mut().for_each(|(_, width)| *width = room);
+        for (_, width) in &mut shown {
+            *width = room;
+        }
         shown
     }
 

@@ -31,6 +31,8 @@ impl Bed {
         fs::create_dir_all(bed.main().join("src/deep")).unwrap();
         bed.git(&["init", "-q", "-b", "main"]);
         bed.git(&["config", "user.name", "Ann"]);
+        // A process of git that goes on by itself would be somebody in a worktree.
+        bed.git(&["config", "maintenance.auto", "false"]);
         bed.git(&["config", "user.email", "ann@example.com"]);
         bed.write("README.md", "shop\n");
         bed.write("src/cart.js", "one\ntwo\nthree\nfour\nfive\nsix\n");

@@ -86,7 +86,7 @@ fn programs_that_misbehave_are_named_and_ended() {
     let (state, message) = finding(&found, "agent/opencode");
     assert!(state == "ok" && message.starts_with("OpenCode 1.2.3, /"), "{message}");
     for (check, part) in [
-        ("agent/gemini", "not answered `--version` for 2 s"),
+        ("agent/gemini", "no answer to `--version` in 2 s"),
         ("agent/codex", "answered `--version` with 65536 bytes"),
         ("agent/goose", "exited with status 1: no node found"),
     ] {

@@ -1,5 +1,7 @@
 //! The agent of a branch, as a command can ask it for more: one of a running team, else that of the last run.
 
+use std::io;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -56,7 +58,14 @@ pub(super) struct LastRun(Box<RunState>);
 impl LastRun {
     /// Gives its agent a further prompt, by a run in its last session where the agent takes that up again, else in a new
     /// one. Returns whether that succeeded.
-    pub(super) fn again(&self, branch: &str, folder: &Path, prompt: &str) -> Result<bool, Failure> {
+    /// `is_aside`: its answer goes to standard error.
+    pub(super) fn again(
+        &self,
+        branch: &str,
+        folder: &Path,
+        prompt: &str,
+        is_aside: bool,
+    ) -> Result<bool, Failure> {
         let Self(last) = self;
         let program = std::env::current_exe().context("cannot find this program");
         let program = program.map_err(Failure::Run)?;
@@ -64,6 +73,11 @@ impl LastRun {
         let ask = |goes_on: bool| {
             let mut command = Command::new(&program);
             command.args(["run", "--branch", branch]).args(&bounds).current_dir(folder);
+            if is_aside {
+                let aside = io::stderr().as_fd().try_clone_to_owned();
+                let aside = aside.context("cannot start the run").map_err(Failure::Run)?;
+                command.stdout(aside);
+            }
             if goes_on {
                 command.args(["--session", &last.id]).arg(prompt);
             } else if let Some(profile) = &last.profile {

@@ -105,7 +105,13 @@ impl BranchesGroup {
             None => {
                 let mut all = branches::list(&folder, self.into.as_deref())?;
                 branches::ask_teams(&mut all, None).await;
-                list(all, self.all, self.json).map(|()| 0)
+                let is_any = !all.is_empty();
+                list(all, self.all, self.json)?;
+                let (repository, _) = branches::repository_of(&folder)?;
+                if let (true, Err(why)) = (is_any, repository.merges_in_memory()) {
+                    note(format_args!("CONFLICTS is empty: {}", plain(&why)));
+                }
+                Ok(0)
             }
             Some(BranchesPart::Clean(clean)) => clean.run(&folder),
             Some(BranchesPart::Restore(restore)) => restore.run(&folder),
@@ -177,7 +183,7 @@ fn row(branch: &ListedBranch) -> Vec<Cell> {
         "working" => AnsiColor::Cyan.on_default(),
         "merged" => AnsiColor::Green.on_default(),
         "stale" | "needs_you" => AnsiColor::Yellow.on_default(),
-        "broken" => AnsiColor::Red.on_default(),
+        "broken" | "missing" => AnsiColor::Red.on_default(),
         _ => Style::new(),
     };
     let (checks, of_checks) = match &branch.checks {
@@ -235,6 +241,13 @@ impl CleanArgs {
             let is_landed = landings.iter().any(|it| Some(&it.tip) == tip.as_ref());
             let held =
                 trees.hold(&repository, &name).map_err(|error| Failure::Run(error.into()))?;
+            if held.as_ref().is_some_and(|held| held.tree.state == WorktreeState::Gone) {
+                let name = plain(&name);
+                note(format_args!(
+                    "{name} is cleaned already: `eisen-core branches restore {name}` brings it back"
+                ));
+                continue;
+            }
             let held =
                 held.filter(|held| held.tree.state == WorktreeState::Ready).ok_or_else(|| {
                     let known: Vec<_> =
@@ -261,6 +274,10 @@ impl CleanArgs {
             let cleaned =
                 lifecycle::clean(held, is_landed).map_err(|error| Failure::Run(error.into()))?;
             let tree = &cleaned.tree;
+            if survey.is_missing {
+                print(format_args!("{} is given up", plain(&tree.path.to_string_lossy())))?;
+                continue;
+            }
             let what =
                 if cleaned.branch_gone { " and its branch, whose commits others have" } else { "" };
             print(format_args!("removed {}{what}", plain(&tree.path.to_string_lossy())))?;
@@ -277,6 +294,7 @@ impl CleanArgs {
 /// Says what would be kept, and lists what would not.
 fn tell(path: &Path, survey: &Survey, is_landed: bool) {
     let kept = match survey.files {
+        _ if survey.is_missing => "it is not there. If you moved it, `git worktree repair NEW_PLACE` has it known again; else it is given up, with what was not committed".to_owned(),
         0 => "all of it is committed".to_owned(),
         1 => format!("1 file that no commit has is kept ({})", bytes(survey.bytes)),
         files => format!("{files} files that no commit has are kept ({})", bytes(survey.bytes)),

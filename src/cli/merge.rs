@@ -134,7 +134,12 @@ impl MergeArgs {
         }
         if self.pr {
             let text = self.message.as_deref();
-            return pull_request(folder, branch, self.into.as_deref(), text).map_err(Failure::Run);
+            let opened = pull_request(folder, branch, self.into.as_deref(), text);
+            let (into, link) = opened.map_err(Failure::Run)?;
+            if !self.json {
+                print(plain(&link))?;
+            }
+            return Ok(Some(json!({ "branch": branch, "into": into, "link": link })));
         }
         let way = match (self.squash, self.rebase) {
             (true, _) => MergeWay::Squash,
@@ -160,7 +165,7 @@ impl MergeArgs {
         {
             let into = into.clone();
             note(format_args!("{:#}", failure.error()));
-            if let Some(task) = send_conflict(folder, branch, &into).await? {
+            if let Some(task) = send_conflict(folder, branch, &into, self.json).await? {
                 return Err(Failure::Run(anyhow!("merge `{branch}` again when {task} is done")));
             }
             branches::commit_all(folder, branch, None)?;
@@ -191,7 +196,13 @@ impl MergeArgs {
 }
 
 /// Has the agent of a branch settle a conflict. Returns the task of a team's agent; None: a run has done it.
-async fn send_conflict(folder: &Path, branch: &str, into: &str) -> Result<Option<String>, Failure> {
+/// `is_json`: standard output is for the results alone.
+async fn send_conflict(
+    folder: &Path,
+    branch: &str,
+    into: &str,
+    is_json: bool,
+) -> Result<Option<String>, Failure> {
     let reviewed = branches::reviewed(folder, Some(branch), Some(into))?;
     let agent = BranchAgent::of(&reviewed).await?;
     if let BranchAgent::Member { id, is_running: true, .. } = &agent {
@@ -213,7 +224,7 @@ async fn send_conflict(folder: &Path, branch: &str, into: &str) -> Result<Option
             let given = team.call::<DelegateTask>(&params).await.map_err(failed);
             given.map(|given| Some(format!("task {} of `{id}`", given.id)))
         }
-        BranchAgent::Run(last) => match last.again(branch, folder, &conflict.prompt) {
+        BranchAgent::Run(last) => match last.again(branch, folder, &conflict.prompt, is_json) {
             Ok(true) => Ok(None),
             Ok(false) => {
                 let place = reviewed.tree.path.display();
@@ -258,13 +269,13 @@ fn remove(folder: &Path, branch: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Pushes a branch, and opens a pull request with the person's own login.
+/// Pushes a branch, and opens a pull request with the person's own login. Returns its target and its link.
 fn pull_request(
     folder: &Path,
     branch: &str,
     into: Option<&str>,
     text: Option<&str>,
-) -> anyhow::Result<Option<serde_json::Value>> {
+) -> anyhow::Result<(Option<String>, String)> {
     let listed =
         branches::list(folder, into).map_err(|failure| anyhow!("{:#}", failure.error()))?;
     let listed = listed.into_iter().find(|it| it.branch == branch);
@@ -318,8 +329,7 @@ fn pull_request(
     if !opened.status.success() {
         bail!("`gh pr create` failed; the branch is pushed");
     }
-    print(plain(&link)).map_err(|failure| anyhow!("{:#}", failure.error()))?;
-    Ok(Some(json!({ "branch": branch, "into": into, "link": link })))
+    Ok((into, link))
 }
 
 /// The text of a pull request: the task, the commits, and what the branch changes.

@@ -123,7 +123,7 @@ async fn send(reviewed: &mut Reviewed, folder: &Path) -> Result<(), Failure> {
         BranchAgent::Run(last) => {
             reviewed.looked()?;
             let told = reviewed.notes.comments.clone();
-            if !last.again(&reviewed.tree.branch, folder, &prompt)? {
+            if !last.again(&reviewed.tree.branch, folder, &prompt, false)? {
                 return Err(Failure::Run(anyhow!(
                     "the run did not succeed; the comments are kept"
                 )));

@@ -73,10 +73,7 @@ impl Up {
         if !self.detach {
             return app::up(options).await;
         }
-        let team = jobs::up_detached(options).await?;
-        if !team.warnings.is_empty() {
-            note(escape_controls(&team.warnings));
-        }
+        let team = jobs::up_detached(options, &mut |line| note(escape_controls(line))).await?;
         let (info, program) = (&team.info, home::own_command());
         let console = plain(&team.console.display().to_string());
         print(format_args!(

@@ -49,6 +49,13 @@ pub struct Landing {
     pub way: MergeWay,
 }
 
+impl Landing {
+    /// The move that takes it back.
+    fn reverse(&self) -> Self {
+        Self { old: self.new.clone(), new: self.old.clone(), ..self.clone() }
+    }
+}
+
 /// Why a branch can't be merged. Nothing has moved.
 #[derive(Debug, thiserror::Error)]
 pub enum LandingError {
@@ -58,7 +65,7 @@ pub enum LandingError {
     NotLookedAt(String),
     #[error("{0}")]
     Old(String),
-    #[error("`{branch}` and `{into}` change the same lines of {}", conflicts.join(", "))]
+    #[error("`{branch}` and `{into}` conflict in {}", conflicts.join(", "))]
     Conflicts { branch: String, into: String, conflicts: Vec<String> },
     #[error(
         "not settled: {}. Edit and `git add` them in {place}, or `git -C {place} merge --abort`",
@@ -66,10 +73,13 @@ pub enum LandingError {
         place = .place.display()
     )]
     Conflicting { place: PathBuf, left: Vec<String> },
-    #[error("`{branch}` has conflict markers committed, in {}", marked.join(", "))]
+    #[error(
+        "`{branch}` has conflict markers committed, in {}: take them out, and commit. An indented line is none",
+        marked.join(", ")
+    )]
     Marked { branch: String, marked: Vec<String> },
     #[error(
-        "a merge of `{into}` into `{branch}` is under way in {place}: settle it there, and `--commit` ends it, or `git -C {place} merge --abort`",
+        "a merge of `{into}` into `{branch}` is under way in {place}: settle it there, and `eisen-core merge {branch} --commit` ends it, or `git -C {place} merge --abort` takes it back. `eisen-core run --branch {branch} \"Settle the merge\"` asks an agent anew",
         place = .place.display()
     )]
     Merging { branch: String, into: String, place: PathBuf },
@@ -90,6 +100,8 @@ pub enum LandingError {
     Unclean { into: String, place: PathBuf },
     #[error("`{into}` moved while it was merged: merge again")]
     Moved { into: String },
+    #[error("`{into}` and its files are as they were: {said}")]
+    Broken { into: String, said: String },
     #[error("no merge of `{0}` is known that could be taken back")]
     NoLanding(String),
     #[error(

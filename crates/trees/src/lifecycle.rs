@@ -11,5 +11,7 @@ mod settle;
 pub use self::bring::Bringing;
 pub use self::clean::{Cleaned, Survey, clean, survey};
 pub use self::make::{Made, WorktreeRequest, make};
+#[cfg(test)]
+pub(crate) use self::restore::make_again;
 pub use self::restore::{BroughtBack, restore};
 pub use self::settle::{OF_CHECKS, settle_all};

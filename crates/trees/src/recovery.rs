@@ -16,7 +16,7 @@ pub use self::manifest::{LeftOut, WhyLeftOut};
 pub(crate) use self::manifest::{Manifest, SavedFile};
 pub(crate) use self::objects::{drop_needless, read_manifest, save};
 pub(crate) use self::remove::remove_files;
-pub(crate) use self::scan::scan;
+pub(crate) use self::scan::{Scan, scan};
 
 use crate::repository::GitError;
 use crate::tree::{Occupant, WorktreeError};

@@ -54,7 +54,9 @@ impl GitRepository {
         let is_sha1 = format == "sha1";
         let mut repository = Self { common, main: None, is_sha1 };
         // In a linked worktree of a bare repository the answer is about that worktree.
-        let list = repository.git().args(["worktree", "list", "--porcelain", "-z"]).bytes()?;
+        let list = repository.git().args(["worktree", "list", "--porcelain", "-z"]).bytes();
+        // It fails where a killed git left a worktree's folder without a part; the main one is known without it.
+        let list = list.or_else(|error| repository.first_listed().ok_or(error))?;
         let first = list.split(|byte| *byte == 0).take_while(|line| !line.is_empty());
         let first: Vec<_> = first.map(|line| String::from_utf8_lossy(line).into_owned()).collect();
         let is_bare = first.iter().any(|line| line == "bare") || bare == "true";
@@ -64,6 +66,18 @@ impl GitRepository {
             repository.main = Path::new(path).canonicalize().ok();
         }
         Ok(repository)
+    }
+
+    /// The main worktree, or the bare repository, in the form in which git lists it.
+    fn first_listed(&self) -> Option<Vec<u8>> {
+        let mut ask = self.git();
+        let is_bare = ask.args(["config", "--type=bool", "--get", "core.bare"]).text();
+        let is_bare = is_bare.is_ok_and(|bare| bare == "true");
+        let place = if is_bare { &self.common } else { self.common.parent()? };
+        let mut line = b"worktree ".to_vec();
+        line.extend(place.as_os_str().as_encoded_bytes());
+        line.extend(if is_bare { &b"\0bare\0"[..] } else { &b"\0"[..] });
+        Some(line)
     }
 
     /// A repository whose folder is known. Nothing is looked at.

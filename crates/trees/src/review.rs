@@ -13,7 +13,7 @@ use tempfile::TempDir;
 pub use self::hunks::{FileStatus, Hunk, HunkOrigin, ReviewedFile};
 pub use self::notes::{ChecksEnd, Comment, ReviewNotes};
 use crate::repository::GitError;
-use crate::tree::{Worktree, WorktreeError, WorktreeState, read_plain};
+use crate::tree::{Worktree, WorktreeError, read_plain};
 
 /// All that a branch changes.
 #[derive(Clone, Debug, Serialize)]
@@ -129,7 +129,7 @@ pub fn revert(tree: &Worktree, review: &Review, id: &str) -> Result<PathBuf, Rev
 
 /// The tree of git with all that a worktree has now, and the files that no commit has so.
 fn snapshot(tree: &Worktree) -> Result<(String, Vec<String>), ReviewError> {
-    if tree.state != WorktreeState::Ready || !tree.path.is_dir() {
+    if !tree.is_there()? {
         return Err(ReviewError::Cleaned(tree.branch.clone()));
     }
     let folder = TempDir::new().map_err(WorktreeError::at(std::env::temp_dir()))?;

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod cleaning;
+mod conflicts;
+mod kills;
 mod landing;
 mod making;
 

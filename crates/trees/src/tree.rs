@@ -4,6 +4,7 @@
 //! the worktree says.
 
 mod known;
+mod locks;
 mod names;
 mod occupants;
 mod record;
@@ -12,6 +13,7 @@ mod standing;
 pub(crate) use self::known::make_removable;
 pub use self::known::read_plain;
 pub use self::known::{CopiedFile, Worktree, WorktreeState};
+pub use self::locks::remove_stale_locks;
 pub(crate) use self::names::is_inside;
 pub use self::names::{branch_of_task, default_folder};
 pub use self::occupants::{Occupant, is_below, occupants};
@@ -38,10 +40,10 @@ pub enum WorktreeError {
     )]
     Ambiguous(String),
     #[error(
-        "the branch `{0}` of the worktree {place} is gone: `git -C {place} reflog` has its commits, and `git branch {0} COMMIT` brings it back",
-        place = .1.display()
+        "the branch `{branch}` of the worktree {place} is gone: `git branch {branch} {last}` brings it back, or `eisen-core branches clean {branch}` keeps all of it",
+        place = .place.display()
     )]
-    NoBranch(String, PathBuf),
+    NoBranch { branch: String, place: PathBuf, last: String },
     #[error("the branch `{branch}` is checked out in {}: name another, or work there", .place.display())]
     CheckedOut { branch: String, place: PathBuf },
     #[error(
@@ -56,10 +58,10 @@ pub enum WorktreeError {
     )]
     Inside(PathBuf),
     #[error(
-        "the worktree is not in {place}: `git worktree repair NEW_PLACE` if it was moved, `git worktree remove --force {place}` if it is gone",
-        place = .0.display()
+        "the worktree of `{branch}` is not in {place}: `git worktree repair NEW_PLACE` if it was moved, `eisen-core branches clean {branch}` gives it up if it is gone",
+        place = .place.display()
     )]
-    Missing(PathBuf),
+    Missing { branch: String, place: PathBuf },
     #[error(
         "another process works in, makes or cleans the worktree of `{0}`: wait for it, or end the run or the team that has it"
     )]

@@ -1,13 +1,11 @@
 //! Branches of tasks: a run in a worktree of its own, and how that lands, is cleaned, and comes back.
 
-use std::collections::BTreeMap;
+mod kills;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::process::Command;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::harness::{EISEN_CORE, Ended, Stage, program, run};
@@ -268,11 +266,7 @@ fn branches_that_change_the_same_lines_are_named_before_any_merge() {
     // The one without a conflict first, then in the order in which they were made.
     let merged: Vec<_> = ended.stdout.lines().map(|line| &line[..8]).collect();
     assert_eq!(merged, ["merged c", "merged a"]);
-    assert!(
-        ended.stderr.contains("`b` and `main` change the same lines of src/cart.js"),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.stderr.contains("`b` and `main` conflict in src/cart.js"), "{}", ended.stderr);
     assert_eq!(git(&stage, &["status", "--porcelain"]), "");
 }
 
@@ -290,7 +284,7 @@ fn a_conflict_is_settled_by_the_agent_of_its_branch() {
     // It has both sides, and leaves the commit to the person.
     let ended = eisen(&stage, &["merge", "b", "--send"]);
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stderr.contains("`b` and `main` change the same lines of src/cart.js"));
+    assert!(ended.stderr.contains("`b` and `main` conflict in src/cart.js"));
     assert!(
         ended.stdout.starts_with("2\n") && ended.stdout.contains("\nmerged b into main ("),
         "{}",
@@ -415,6 +409,11 @@ fn a_pull_request_is_opened_with_the_persons_own_login() {
         "{}",
         ended.stderr
     );
+    let json = ["merge", "--pr", "--json", "fix/cart"];
+    let path = format!("{}:{}", stage.path("bin").display(), std::env::var("PATH").unwrap());
+    let printed = run(command(&stage, &json).env("PATH", path)).stdout;
+    let printed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(printed[0]["link"], "https://example.com/pull/1");
     let said = fs::read_to_string(log).unwrap();
     for part in [
         "pr create --head fix/cart --title fix --body-file - --base main",
@@ -424,77 +423,6 @@ fn a_pull_request_is_opened_with_the_persons_own_login() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(git_in(&remote, &["log", "--format=%s", "fix/cart"]), "fix\nfix the cart\nfirst");
-}
-
-/// Contents that nothing may lose, by the path in the worktree.
-fn contents(round: usize) -> BTreeMap<String, String> {
-    ["untracked.txt", "src/cart.js", ".env", "staged.txt"]
-        .map(|path| (path.to_owned(), format!("{path} of round {round}\n")))
-        .into()
-}
-
-/// Whether a content is in the worktree, or in an object that a ref leads to.
-fn is_kept(stage: &Stage, path: &str, content: &str) -> bool {
-    if fs::read_to_string(tree(stage, "fix").join(path)).is_ok_and(|now| now == content) {
-        return true;
-    }
-    let folder = stage.path("hashed");
-    fs::write(&folder, content).unwrap();
-    let name = git(stage, &["hash-object", "--no-filters", folder.to_str().unwrap()]);
-    let all = git(stage, &["rev-list", "--all", "--objects"]);
-    all.lines().any(|line| line.split(' ').next() == Some(&name))
-}
-
-/// How often commands are killed: `.ci/long` does it more often.
-fn rounds() -> usize {
-    std::env::var("EISEN_TEST_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(25)
-}
-
-#[test]
-fn nothing_is_lost_by_kills_at_any_moment() {
-    let stage = repository();
-    stage.file("shop/.env", "KEY=1\n");
-    stage.file("shop/.worktreeinclude", ".env\n");
-    let make = run_args(&stage, &["--branch", "fix", "where"]);
-    let make: Vec<_> = make.iter().map(String::as_str).collect();
-    let steps: [&[&str]; 4] = [
-        &make,
-        &["branches", "clean", "fix", "--yes"],
-        &["branches", "restore", "fix"],
-        &["merge", "fix", "--commit"],
-    ];
-    // As long as a command takes here and now.
-    let began = Instant::now();
-    assert_eq!(eisen(&stage, &make).code, 0);
-    let longest = began.elapsed();
-    let mut known: Vec<BTreeMap<String, String>> = Vec::new();
-    for round in 1..=rounds() {
-        let step = steps[round % steps.len()];
-        let top = tree(&stage, "fix");
-        if top.join(".git").exists() && listed(&stage).iter().any(|it| it["state"] != "cleaned") {
-            let now = contents(round);
-            for (path, content) in &now {
-                fs::write(top.join(path), content).unwrap();
-            }
-            git_in(&top, &["add", "staged.txt"]);
-            known.push(now);
-        }
-        let mut started = command(&stage, step);
-        let mut started = started.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // From the first steps of a command to behind its end.
-        let part = u32::try_from((round * 37) % 100).unwrap();
-        std::thread::sleep(longest * part / 100);
-        let _ = kill(Pid::from_raw(i32::try_from(started.id()).unwrap()), Signal::SIGKILL);
-        started.wait().unwrap();
-        // Any command brings what is left to its end.
-        let ended = eisen(&stage, &["branches"]);
-        assert_eq!(ended.code, 0, "round {round}, {step:?}: {}", ended.stderr);
-        git(&stage, &["fsck", "--strict", "--no-dangling"]);
-        for (path, content) in known.last().into_iter().flatten() {
-            assert!(is_kept(&stage, path, content), "round {round}, {step:?}: {path}");
-        }
-    }
-    assert!(known.len() > 5, "{} rounds had a worktree", known.len());
 }
 
 #[test]

@@ -110,6 +110,12 @@ fn report_shared_branches(reader: &ConfigReader<'_>, raw: &[RawAgent]) {
     let mut taken: HashMap<&str, &AgentId> = HashMap::new();
     for RawAgent { id, agent, .. } in raw {
         let (Some(id), Some(worktree)) = (id, &agent.worktree) else { continue };
+        if !is_branch_name(&worktree.branch) {
+            let message =
+                format!("`{}` of agent `{}` is no name of a branch", worktree.branch, agent.id);
+            let help = "letters, digits, `-`, `_`, `.` and `/`; git takes no `..`, no blank, and none of ~^:?*[\\";
+            reader.fault(Fault::new(id.span.clone(), message).help(help));
+        }
         let other = *taken.entry(&worktree.branch).or_insert(&agent.id);
         if *other != agent.id {
             let branch = &worktree.branch;
@@ -118,6 +124,19 @@ fn report_shared_branches(reader: &ConfigReader<'_>, raw: &[RawAgent]) {
             reader.fault(Fault::new(id.span.clone(), message).help(help));
         }
     }
+}
+
+/// Whether git takes a name for a branch.
+fn is_branch_name(name: &str) -> bool {
+    let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    let is_part =
+        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
+    !name.starts_with(['-', '@'])
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && !name.contains(is_bad)
+        && name.split('/').all(is_part)
 }
 
 /// Returns the agents by id; of duplicates the first.

@@ -18,6 +18,9 @@ const LONGEST_LINE: u64 = 64 << 10;
 /// How long a command may take.
 const LONGEST: Duration = Duration::from_mins(30);
 
+/// How long what a command left running may go on writing.
+const LINGERS: Duration = Duration::from_secs(2);
+
 /// Paths that are named in an error.
 const MOST_NAMED: usize = 5;
 
@@ -84,7 +87,24 @@ pub(super) async fn run(
             said(String::from_utf8_lossy(&line).trim_end());
         }
     };
-    let is_late = tokio::time::timeout(LONGEST, reading).await.is_err();
+    // What it left running may hold its output open for ever.
+    let left_behind = async {
+        started.process.wait().await;
+        tokio::time::sleep(LINGERS).await;
+    };
+    let reading = async {
+        tokio::select! {
+            () = reading => false,
+            () = left_behind => true,
+        }
+    };
+    let (is_late, is_left) = match tokio::time::timeout(LONGEST, reading).await {
+        Ok(is_left) => (false, is_left),
+        Err(_) => (true, false),
+    };
+    if is_left {
+        said("what it left running is ended: start a server in the task, not here");
+    }
     let _ = kept.flush().await;
     if is_late {
         let _ = started.end().await;

@@ -29,7 +29,7 @@ const SIZE_LASTS: Duration = Duration::from_secs(60);
 pub struct ListedBranch {
     pub branch: String,
     pub path: PathBuf,
-    /// `working`, `needs_you`, `ready`, `merged`, `stale`, `cleaned` or `broken`.
+    /// `working`, `needs_you`, `ready`, `merged`, `stale`, `cleaned`, `missing` or `broken`.
     pub state: &'static str,
     pub owner: String,
     pub task: Option<String>,
@@ -123,9 +123,12 @@ fn one(
             is_into && Some(&it.tip) == tip.as_ref()
         });
     }
-    let trouble = trouble.or_else(|| tree.is_settled().err().filter(|_| is_there));
+    let missing = tree.is_there().err().map(|error| error.to_string());
+    let trouble =
+        missing.clone().or(trouble).or_else(|| tree.is_settled().err().filter(|_| is_there));
     let inside = if is_there { occupants(&tree.path) } else { Vec::new() };
     let state = match &stands {
+        _ if missing.is_some() => "missing",
         _ if !is_there => "cleaned",
         _ if !inside.is_empty() => "working",
         stands => at_rest(stands.as_ref()),

@@ -60,7 +60,10 @@ pub async fn merge(
     let branch = &options.branch;
     let tree = trees.of_branch(&repository, branch);
     let into = target(&repository, tree.as_ref(), branch, options.into.as_deref())?;
-    if let Some(tree) = tree.as_ref().filter(|tree| tree.path.is_dir()) {
+    let is_there = |tree: &&Worktree| tree.is_there().unwrap_or_default();
+    // What is not committed in one that was moved by hand would stay behind.
+    tree.as_ref().map_or(Ok(false), Worktree::is_there).map_err(|error| refused(error.into()))?;
+    if let Some(tree) = tree.as_ref().filter(is_there) {
         if under_way(tree).map_err(refused)?.is_some() {
             let (branch, place) = (branch.clone(), tree.path.clone());
             return Err(refused(LandingError::Merging { branch, into, place }));
@@ -164,6 +167,9 @@ pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<
     let (repository, trees) = repository_of(folder)?;
     let Some(tree) = trees.of_branch(&repository, branch) else { return Ok(false) };
     let failed = |error: LandingError| Failure::Run(error.into());
+    if !tree.is_there().map_err(|error| failed(error.into()))? {
+        return Ok(false);
+    }
     let merge = under_way(&tree).map_err(failed)?;
     let is_ready = if merge.is_some() { tree.is_on_branch() } else { tree.is_settled() };
     is_ready.map_err(|why| failed(LandingError::Unsettled(why)))?;
@@ -195,8 +201,11 @@ pub fn begin_conflict(
     let (repository, trees) = repository_of(folder)?;
     let held = if is_held { Ok(None) } else { trees.hold(&repository, branch) };
     let _held = held.map_err(|error| Failure::Run(error.into()))?;
-    let tree = trees.of_branch(&repository, branch).filter(|tree| tree.path.is_dir());
-    let tree = tree.ok_or_else(|| Failure::Run(anyhow!("`{branch}` has no worktree of a task")))?;
+    let none = || Failure::Run(anyhow!("`{branch}` has no worktree of a task"));
+    let tree = trees.of_branch(&repository, branch).ok_or_else(none)?;
+    if !tree.is_there().map_err(|error| Failure::Run(error.into()))? {
+        return Err(none());
+    }
     let prompt = begin(&tree, into).map_err(|error| Failure::Run(error.into()))?;
     Ok(ConflictTask { tree, prompt })
 }

@@ -1,5 +1,7 @@
 //! `up -d`: starts a team that outlives its terminal, and waits until it serves its port.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -29,13 +31,42 @@ pub struct Detached {
     pub info: RunInfo,
     /// The path of its console file.
     pub console: PathBuf,
-    /// Its output on standard error during the start.
-    pub warnings: String,
+}
+
+/// The lines of a team's output that a person gets while it starts.
+struct StartLines<'a> {
+    console: &'a Path,
+    /// The bytes of the console file before the first that is to come.
+    from: u64,
+    said: &'a mut (dyn FnMut(&str) + Send),
+}
+
+impl StartLines<'_> {
+    /// Gives the lines that are whole by now.
+    fn go_on(&mut self) {
+        let mut new = Vec::new();
+        let read = File::open(self.console).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.from))?;
+            file.take(SHOWN as u64).read_to_end(&mut new)
+        });
+        let end = new.iter().rposition(|byte| *byte == b'\n');
+        let (Ok(_), Some(end)) = (read, end) else { return };
+        self.from += end as u64 + 1;
+        let whole = String::from_utf8_lossy(&new[..=end]);
+        let is_port = |line: &&str| line.starts_with("eisen-core tcp port: ");
+        let is_event = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        let is_error = |line: &&str| line.starts_with("error: ");
+        let lines = whole.lines().filter(|it| !is_port(it) && !is_event(it));
+        lines.take_while(|line| !is_error(line)).for_each(&mut *self.said);
+    }
 }
 
 /// Starts a team in a process of its own, without a terminal, and returns once it serves its port.
-/// If it fails, its output and exit code become the error.
-pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
+/// If it fails, its output and exit code become the error. `said` gets the lines that it writes meanwhile.
+pub async fn up_detached(
+    options: UpOptions,
+    said: &mut (dyn FnMut(&str) + Send),
+) -> Result<Detached, Failure> {
     environment::depth().map_err(|error| Failure::Usage(error.into()))?;
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let team = team_file::read(&options.config, &eisen_dir)?.config.team.name.clone();
@@ -44,14 +75,10 @@ pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
     let before = std::fs::metadata(&console).map_or(0, |file| file.len());
     let mut child = start(&options, &console).map_err(Failure::Run)?;
     let pid = child.id();
+    let mut shown = StartLines { console: &console, from: before, said };
     let ended = tokio::select! {
-        info = serving(&eisen_dir, pid) => {
-            let output = output_after(&console, before);
-            let is_port = |line: &&str| line.starts_with("eisen-core tcp port: ");
-            let is_event = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-            let warnings = output.lines().filter(|line| !is_port(line) && !is_event(line));
-            let warnings = warnings.collect::<Vec<_>>().join("\n");
-            return Ok(Detached { info, console, warnings });
+        info = serving(&eisen_dir, pid, &mut shown) => {
+            return Ok(Detached { info, console });
         }
         ended = ended(&mut child) => ended,
         _ = stop.next() => {
@@ -99,12 +126,14 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
 }
 
 /// Waits until the team of a process responds on its port.
-async fn serving(eisen_dir: &Path, pid: u32) -> RunInfo {
+async fn serving(eisen_dir: &Path, pid: u32, shown: &mut StartLines<'_>) -> RunInfo {
     loop {
+        shown.go_on();
         let teams = live_teams(eisen_dir).unwrap_or_default();
         if let Some(info) = teams.into_iter().find(|info| info.pid == pid)
             && ping(info.clone()).await.is_ok()
         {
+            shown.go_on();
             return info;
         }
         sleep(POLL_INTERVAL).await;

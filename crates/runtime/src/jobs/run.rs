@@ -244,7 +244,7 @@ async fn perform(
     };
     if let Some(worktree) = &worktree {
         // All that ran in it has ended.
-        worktree.tree.remove_stale_locks();
+        crate::tree::remove_stale_locks(&worktree.tree.repository());
     }
     state.changed = changed(&eisen_dir, &state.team).await;
     let (answer, stop_reason) = settle(folder, &mut state, end, answer_kept)?;

@@ -1,15 +1,17 @@
 //! Moves a branch, and brings the worktrees along that have it checked out.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
 
 use super::record::Landings;
 use super::{Landing, LandingError, MergeWay};
 use crate::model::now_ms;
 use crate::repository::{GitCall, GitError, GitRepository};
-use crate::tree::occupants;
+use crate::tree::{WorktreeError, read_plain, remove_stale_locks};
 
 /// Whether the worktrees that have the target checked out could be brought along.
 pub fn check(repository: &GitRepository, landing: &Landing) -> Result<(), LandingError> {
@@ -33,11 +35,15 @@ pub fn land(
     }
     landings.intend(landing)?;
     let moved = bring_all(repository, &places, landing);
-    if !matches!(moved, Err(LandingError::Git(_))) {
+    if is_whole(&moved) {
         landings.settle(moved.is_ok().then_some(landing))?;
     }
-    // Else a checkout is between both: the next command repairs it.
     moved
+}
+
+/// Whether all checkouts are at one commit. Else one is between both, and the next command repairs it.
+fn is_whole(moved: &Result<(), LandingError>) -> bool {
+    !matches!(moved, Err(LandingError::Git(_)))
 }
 
 /// A merge that was stopped and can't be brought to its end keeps its record.
@@ -67,10 +73,15 @@ pub fn take_back(
         };
         return Err(LandingError::BuiltOn { branch, into, what });
     }
-    let back = Landing { old: landing.new.clone(), new: landing.old.clone(), ..landing.clone() };
+    let back = landing.reverse();
     let places = repository.checkouts(&landing.into)?;
     for place in &places {
         check_clean(repository, place, &back)?;
+    }
+    // The branch may have gone with its worktree. First: its commits have no other ref once the merge is taken back.
+    if repository.tip(branch).is_none() {
+        let name = format!("refs/heads/{branch}");
+        repository.git().args(["update-ref", &name, &landing.tip, ""]).bytes()?;
     }
     landings.intend(&back)?;
     let moved = bring_all(repository, &places, &back);
@@ -78,15 +89,10 @@ pub fn take_back(
         // Before the intent goes: a merge that is known is one that can be taken back.
         landings.forget(&landing)?;
     }
-    if !matches!(moved, Err(LandingError::Git(_))) {
+    if is_whole(&moved) {
         landings.settle(None)?;
     }
     moved?;
-    // The branch may have gone with its worktree.
-    if repository.tip(branch).is_none() {
-        let name = format!("refs/heads/{branch}");
-        repository.git().args(["update-ref", &name, &landing.tip, ""]).bytes()?;
-    }
     Ok(landing)
 }
 
@@ -97,11 +103,10 @@ pub fn finish(landings: &Landings, repository: &GitRepository) -> Result<(), Lan
     let has_moved = now.as_ref() == Some(&landing.new);
     let is_at_old = now.as_ref() == Some(&landing.old);
     if has_moved || is_at_old {
-        let back =
-            Landing { old: landing.new.clone(), new: landing.old.clone(), ..landing.clone() };
+        remove_stale_locks(repository);
+        let back = landing.reverse();
         let mut is_done = true;
         for place in repository.checkouts(&landing.into)? {
-            remove_lock(repository, &place, &landing);
             let done = repair(repository, &place, if has_moved { &landing } else { &back });
             if let Err(error) = done {
                 is_done = false;
@@ -148,19 +153,26 @@ fn check_clean(
     landing: &Landing,
 ) -> Result<(), LandingError> {
     let unclean = || LandingError::Unclean { into: landing.into.clone(), place: place.to_owned() };
+    // A copy of the index: a git that is killed here leaves no lock in the repository.
+    let copy = copy_of_index(repository, place)?;
+    let with_copy = || {
+        let mut call = at(repository, place);
+        call.env("GIT_INDEX_FILE", copy.path().join("index"));
+        call
+    };
     // Files whose times alone are new are not changed.
-    let _ = at(repository, place).args(["update-index", "-q", "--refresh"]).code_and_bytes();
-    let mut status = at(repository, place);
+    let _ = with_copy().args(["update-index", "-q", "--refresh"]).code_and_bytes();
+    let mut status = with_copy();
     status.args(["status", "--porcelain", "--ignore-submodules=all", "--untracked-files=no"]);
     if !status.bytes()?.is_empty() {
         return Err(unclean());
     }
     let in_the_way = |said: String| LandingError::InTheWay { place: place.to_owned(), said };
-    let mut attempt = at(repository, place);
+    let mut attempt = with_copy();
     attempt.args(["read-tree", "-n", "-m", "-u", &landing.old, &landing.new]);
     attempt.bytes().map_err(|error| match error {
-        GitError::Failed { said, .. } => in_the_way(said),
-        error @ GitError::Start(_) => error.into(),
+        GitError::Failed { said, .. } if said.contains("ntracked ") => in_the_way(said),
+        error => error.into(),
     })?;
     // git overwrites what it ignores.
     let mut added = at(repository, place);
@@ -183,53 +195,61 @@ fn check_clean(
     Ok(())
 }
 
+/// A folder with a copy of a checkout's index, `index`.
+fn copy_of_index(repository: &GitRepository, place: &Path) -> Result<TempDir, LandingError> {
+    let index = at(repository, place).args(["rev-parse", "--git-path", "index"]).text()?;
+    let index = place.join(index);
+    let failed = |error: io::Error| LandingError::from(WorktreeError::File(index.clone(), error));
+    let copy = TempDir::new().map_err(failed)?;
+    match std::fs::copy(&index, copy.path().join("index")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+        _ => Ok(copy),
+    }
+}
+
 /// Brings the checkouts along, then moves the branch: whoever commits in between commits the merge, and not its reverse.
 fn bring_all(
     repository: &GitRepository,
     places: &[PathBuf],
     landing: &Landing,
 ) -> Result<(), LandingError> {
-    let back = |count: usize| -> Result<(), LandingError> {
+    // What is half done is taken back. Where that fails too, the error is git's own, and the merge stays written down.
+    let back = |count: usize, why: GitError| -> LandingError {
+        remove_stale_locks(repository);
+        let reverse = landing.reverse();
         for place in &places[..count] {
-            let mut back = at(repository, place);
-            back.args(["read-tree", "-m", "-u", &landing.new, &landing.old]).bytes()?;
+            if let Err(error) = repair(repository, place, &reverse) {
+                return error;
+            }
         }
-        Ok(())
+        let (into, said) = (landing.into.clone(), why.to_string());
+        LandingError::Broken { into, said }
     };
     for (count, place) in places.iter().enumerate() {
+        // Files whose times alone are new are not changed.
+        let _ = at(repository, place).args(["update-index", "-q", "--refresh"]).code_and_bytes();
         let mut follow = at(repository, place);
         follow.args(["read-tree", "-m", "-u", &landing.old, &landing.new]);
-        if follow.bytes().is_err() {
-            back(count)?;
-            let (into, place) = (landing.into.clone(), place.clone());
-            return Err(LandingError::Unclean { into, place });
+        if let Err(why) = follow.bytes() {
+            return Err(back(count + 1, why));
         }
     }
     let reference = format!("refs/heads/{}", landing.into);
     let why = format!("eisen-core merge {}", landing.branch);
     let mut update = repository.git();
     update.args(["update-ref", "-m", &why, &reference, &landing.new, &landing.old]);
-    if update.bytes().is_err() {
-        back(places.len())?;
-        return Err(LandingError::Moved { into: landing.into.clone() });
+    let Err(why) = update.bytes() else { return Ok(()) };
+    let now = repository.tip(&landing.into);
+    if now.as_ref() == Some(&landing.new) {
+        // Its git was killed behind the move.
+        remove_stale_locks(repository);
+        return Ok(());
     }
-    Ok(())
-}
-
-/// How long a merge takes to bring a checkout along, at most: a later lock is somebody else's.
-const MERGING: Duration = Duration::from_mins(1);
-
-/// Removes the lock of the index that a killed merge left, unless a git works there.
-fn remove_lock(repository: &GitRepository, place: &Path, landing: &Landing) {
-    let lock = at(repository, place).args(["rev-parse", "--git-path", "index.lock"]).text();
-    let Some(lock) = lock.ok().map(|lock| place.join(lock)) else { return };
-    let made = lock.symlink_metadata().and_then(|found| found.modified());
-    let begun = SystemTime::UNIX_EPOCH + Duration::from_millis(landing.landed_at_ms);
-    let is_its = made.is_ok_and(|made| made < begun + MERGING);
-    let has_git = || occupants(place).iter().any(|occupant| occupant.name.starts_with("git"));
-    if is_its && !has_git() {
-        tracing::warn!(lock = %lock.display(), "a killed merge left it: it is removed");
-        let _ = std::fs::remove_file(lock);
+    match back(places.len(), why) {
+        LandingError::Broken { into, .. } if now.as_ref() != Some(&landing.old) => {
+            Err(LandingError::Moved { into })
+        }
+        error => Err(error),
     }
 }
 
@@ -245,11 +265,24 @@ fn repair(repository: &GitRepository, place: &Path, landing: &Landing) -> Result
         let file = place.join(OsStr::from_bytes(path));
         let words: Vec<_> = line.split(' ').collect();
         let [_, mode, old, new, _] = words[..] else { continue };
-        if now_in(repository, place, &file, path, old.len())?.as_deref() != Some(old) {
+        let now = now_in(repository, place, &file, path, old.len())?;
+        let is_none = |name: &str| name.bytes().all(|byte| byte == b'0');
+        let is_old = now.as_deref() == Some(old);
+        // A git that is stopped leaves a file away, or the beginning of one.
+        let is_half = |now: &str| {
+            now != new
+                && (is_none(now)
+                    || [old, new].into_iter().filter(|name| !is_none(name)).any(|name| {
+                        is_beginning(repository, place, &file, path, name).unwrap_or(false)
+                    }))
+        };
+        if !is_old && !now.as_deref().is_some_and(is_half) {
             continue;
         }
-        if new.bytes().all(|byte| byte == b'0') {
+        if is_none(new) {
             let _ = std::fs::remove_file(&file);
+            let above = file.ancestors().skip(1).take_while(|above| *above != place);
+            let _ = above.map(std::fs::remove_dir).take_while(Result::is_ok).count();
         } else if mode != "160000" {
             wanted.extend(path);
             wanted.push(0);
@@ -287,4 +320,29 @@ fn now_in(
         return Ok(None);
     }
     hash.text().map(Some)
+}
+
+/// Bytes of a file that may be the beginning of another.
+const LONGEST: u64 = 256 << 20;
+
+/// Whether a file is a beginning of a content of git, as git writes it into a worktree.
+fn is_beginning(
+    repository: &GitRepository,
+    place: &Path,
+    file: &Path,
+    path: &[u8],
+    name: &str,
+) -> Result<bool, GitError> {
+    let found = file.symlink_metadata().ok().filter(|it| it.is_file() && it.len() <= LONGEST);
+    let Some(now) = found.and_then(|_| read_plain(file, LONGEST)) else { return Ok(false) };
+    let mut whole = at(repository, place);
+    whole.args(["cat-file", "--filters"]).arg(path_option(path)).arg(name);
+    Ok(whole.bytes()?.starts_with(&now))
+}
+
+/// The option of `cat-file` that says by which path's attributes it converts.
+fn path_option(path: &[u8]) -> OsString {
+    let mut option = OsString::from("--path=");
+    option.push(OsStr::from_bytes(path));
+    option
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::preview::between;
+use super::preview::exactly;
 use super::{LandingError, MergeWay};
 use crate::repository::GitRepository;
 
@@ -27,7 +27,7 @@ pub fn commit(
     repository.merges_in_memory().map_err(LandingError::Old)?;
     let missing = |name: &str| LandingError::NoBranch(name.to_owned());
     let old = repository.tip(into).ok_or_else(|| missing(into))?;
-    let merged = between(repository, &old, tip, None)?;
+    let merged = exactly(repository, &old, tip, None)?;
     let mut is_within = repository.git();
     if is_within.args(["merge-base", "--is-ancestor", tip, &old]).answer()? {
         return Err(LandingError::Nothing(branch.to_owned(), into.to_owned()));
@@ -118,7 +118,7 @@ fn rebase(
     let mut new = old.to_owned();
     for commit in commits.lines() {
         let parent = format!("{commit}^");
-        let merged = between(repository, &new, commit, Some(&parent))?;
+        let merged = exactly(repository, &new, commit, Some(&parent))?;
         if !merged.conflicts.is_empty() {
             let (branch, into) = (branch.to_owned(), into.to_owned());
             return Err(LandingError::Conflicts { branch, into, conflicts: merged.conflicts });

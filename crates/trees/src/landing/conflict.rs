@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{LandingError, between};
+use super::LandingError;
+use super::preview::{Preview, merge, no_drivers};
 use crate::repository::{GitError, GitRepository};
 use crate::tree::{Worktree, read_plain};
 
@@ -17,7 +18,7 @@ const MOST_FILES: usize = 100;
 /// Bytes of a file in which marks are looked for.
 const LONGEST: u64 = 16 << 20;
 
-const HOW: &str = "Edit these files so that they do what both sides were made for, without the marks. Run the tests. Then \
+const HOW: &str = "Edit these files so that they do what both sides were made for, and take the marks out. Run the tests. Then \
     `git add` them, and `git commit --no-edit`. If you may not commit, a person does.";
 
 /// Begins to merge `into` into the branch of a worktree, which must be clean. Returns the task for its agent.
@@ -25,7 +26,7 @@ pub fn begin(tree: &Worktree, into: &str) -> Result<String, LandingError> {
     tree.is_settled().map_err(LandingError::Unsettled)?;
     let target = format!("refs/heads/{into}");
     let mut merge = tree.git();
-    merge.args(["-c", "merge.conflictStyle=diff3"]);
+    merge.args(["-c", "merge.conflictStyle=diff3"]).args(no_drivers(&tree.repository()));
     merge.args(["merge", "--no-commit", "--no-ff", "--quiet", "-m"]);
     merge.arg(format!("Merge branch '{into}' into {}", tree.branch)).arg(&target);
     // It ends with 1 where there is a conflict.
@@ -42,8 +43,9 @@ fn task(tree: &Worktree, into: &str, target: &str) -> Result<String, LandingErro
     let files = under_way(tree)?.unwrap_or_default();
     let base = tree.git().args(["merge-base", "HEAD", target]).text()?;
     let mut task = format!(
-        "`{into}` and your branch `{branch}` change the same lines. A merge of `{into}` into `{branch}` is begun in your worktree. \
-         These files have both sides, between marks of conflicts:\n\n"
+        "git cannot merge `{into}` and your branch `{branch}` by itself. A merge of `{into}` into `{branch}` is begun in your worktree. \
+         These files are in conflict. Text that both sides changed has marks, with both sides between; others (binary files, \
+         and those that a side removed, renamed, or gave other permissions) have none, and `git status` says what happened:\n\n"
     );
     for path in files.iter().take(MOST_FILES) {
         let _ = writeln!(task, "- {path}");
@@ -85,12 +87,19 @@ pub fn abort(tree: &Worktree) -> Result<(), LandingError> {
 
 /// The files with conflicts of the merge that is under way in a worktree, settled or not; None: there is no merge.
 pub fn under_way(tree: &Worktree) -> Result<Option<Vec<String>>, LandingError> {
+    Ok(begun(tree)?.map(|merged| merged.conflicts))
+}
+
+/// The merge that is under way in a worktree, as it was when it began.
+fn begun(tree: &Worktree) -> Result<Option<Preview>, GitError> {
     if !tree.is_merging() {
         return Ok(None);
     }
-    let [head, merged] =
-        ["HEAD", "MERGE_HEAD"].map(|name| tree.git().args(["rev-parse", "--verify", name]).text());
-    Ok(Some(between(&tree.repository(), &head?, &merged?, None)?.conflicts))
+    let commit = |name: &str| tree.git().args(["rev-parse", "--verify", name]).text();
+    // By the attributes that its files have.
+    let mut call = tree.git();
+    call.args(no_drivers(&tree.repository()));
+    merge(call, &commit("HEAD")?, &commit("MERGE_HEAD")?, None).map(Some)
 }
 
 /// Refuses files with conflicts that nobody settled: those that have marks which neither side has, and those without marks
@@ -101,21 +110,18 @@ pub fn refuse_unsettled(tree: &Worktree, files: &[String]) -> Result<(), Landing
     let content = |name: &str, path: &str| {
         tree.git().args(["cat-file", "blob", &format!("{name}:{path}")]).bytes().unwrap_or_default()
     };
+    // As git merges them in the worktree, by its attributes.
+    let merged = begun(tree)?.map(|merged| merged.tree).unwrap_or_default();
     let is_left = |path: &&String| {
         let now = read_plain(&tree.path.join(path), LONGEST).unwrap_or_default();
-        let sides = [content("HEAD", path), content("MERGE_HEAD", path)];
-        if marks(&now) > sides.iter().map(|side| marks(side)).max().unwrap_or_default() {
-            return true;
-        }
-        let stages: Vec<_> = listed.iter().filter(|it| it.path == path.as_bytes()).collect();
-        // Where both sides have a text, git made marks, and somebody has taken them out.
-        let had_marks =
-            [2, 3].iter().all(|stage| stages.iter().any(|it| it.stage == *stage && it.is_file))
-                && !sides.iter().any(|side| is_binary(side));
-        !stages.is_empty() && !had_marks
+        let of_sides = ["HEAD", "MERGE_HEAD"].map(|side| marks(&content(side, path)));
+        let of_sides = of_sides.into_iter().max().unwrap_or_default();
+        // Where git made marks, somebody has taken them out.
+        let is_listed = || listed.iter().any(|it| it == path.as_bytes());
+        marks(&now) > of_sides || is_listed() && marks(&content(&merged, path)) <= of_sides
     };
     // Names that git made for a conflict are in the list, and not among the files.
-    let others = listed.iter().map(|it| String::from_utf8_lossy(&it.path).into_owned());
+    let others = listed.iter().map(|it| String::from_utf8_lossy(it).into_owned());
     let all: BTreeSet<_> = files.iter().cloned().chain(others).collect();
     let left: Vec<_> = all.iter().filter(is_left).cloned().collect();
     if left.is_empty() {
@@ -124,52 +130,76 @@ pub fn refuse_unsettled(tree: &Worktree, files: &[String]) -> Result<(), Landing
     Err(LandingError::Conflicting { place: tree.path.clone(), left })
 }
 
-/// An entry of the index that is not merged.
-struct Unmerged {
-    path: Vec<u8>,
-    stage: u8,
-    is_file: bool,
-}
-
-/// An entry of the line `MODE OBJECT STAGE<TAB>PATH`.
-fn unmerged(line: &[u8]) -> Option<Unmerged> {
+/// The path of the line `MODE OBJECT STAGE<TAB>PATH`.
+fn unmerged(line: &[u8]) -> Option<Vec<u8>> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let head = str::from_utf8(&line[..tab]).ok()?;
-    let mut fields = head.split(' ');
-    let is_file = fields.next()?.starts_with("100");
-    let stage = fields.nth(1)?.parse().ok()?;
-    Some(Unmerged { path: line[tab + 1..].to_vec(), stage, is_file })
+    Some(line[tab + 1..].to_vec())
 }
 
-/// Whether git takes a content for no text.
-fn is_binary(content: &[u8]) -> bool {
-    content.iter().take(8_000).any(|byte| *byte == 0)
-}
+/// Letters of a mark of a conflict, at least: attributes and renames make it longer.
+const MARK: usize = 7;
 
-/// The number of conflicts that are marked in a text.
+/// Lines that begin a conflict in a text, and those that end one in a merge which was begun here.
 fn marks(text: &[u8]) -> usize {
-    text.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"<<<<<<< ")).count()
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.filter(|line| mark(line, b'<', b" ").is_some() || ends_own(line)).count()
 }
 
-/// Refuses a branch that has committed the marks of a merge which was begun for its agent.
+/// Whole conflicts in a text, and the ends of those of a merge which was begun here. A text about marks has the lines,
+/// and seldom all of them.
+fn conflicts(text: &[u8]) -> usize {
+    let (mut count, mut begun, mut divided) = (0, None, None);
+    for line in text.split(|byte| *byte == b'\n') {
+        if let Some(letters) = mark(line, b'<', b" ") {
+            (begun, divided) = (Some(letters), None);
+        } else if mark(line.trim_ascii_end(), b'=', b"").is_some_and(|it| Some(it) == begun) {
+            divided = begun;
+        } else if ends_own(line) {
+            count += 1;
+            (begun, divided) = (None, None);
+        } else if mark(line, b'>', b" ").is_some_and(|it| Some(it) == divided) {
+            count += 1;
+            (begun, divided) = (None, None);
+        }
+    }
+    count
+}
+
+/// Whether a line ends a conflict of a merge which was begun here.
+fn ends_own(line: &[u8]) -> bool {
+    mark(line, b'>', b" refs/heads/").is_some()
+}
+
+/// How many letters of a kind a line begins with, where these are a mark and a name follows.
+fn mark(line: &[u8], letter: u8, name: &[u8]) -> Option<usize> {
+    let count = line.iter().take_while(|byte| **byte == letter).count();
+    (count >= MARK && line[count..].starts_with(name)).then_some(count)
+}
+
+/// The lines that are counted as marks, for `git diff -G`.
+const MARKS: &str = "^(<<<<<<<+ |>>>>>>>+ )";
+
+/// Refuses a branch that has committed marks of a conflict: of a merge which was begun for its agent, or of its own.
 pub fn refuse_marks(
     repository: &GitRepository,
     branch: &str,
     into: &str,
 ) -> Result<(), LandingError> {
-    let end = format!(">>>>>>> refs/heads/{into}");
+    let [own, other] = [branch, into].map(|name| format!("refs/heads/{name}"));
+    let base = repository.git().args(["merge-base", &own, &other]).text().unwrap_or_default();
+    let from = if base.is_empty() { &other } else { &base };
     let mut diff = repository.git();
     diff.args(["diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"]);
-    diff.arg(format!("-S{end}")).arg(format!("refs/heads/{into}...refs/heads/{branch}"));
+    diff.args(["--text", "-G", MARKS, "--diff-filter=d", from, &own, "--"]);
     let names = diff.bytes()?;
-    let has_marks = |path: &String| {
-        let name = format!("refs/heads/{branch}:{path}");
-        let text = repository.git().args(["cat-file", "blob", &name]).bytes().unwrap_or_default();
-        text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == end.as_bytes())
+    let count = |side: &str, path: &str| {
+        let name = format!("{side}:{path}");
+        conflicts(&repository.git().args(["cat-file", "blob", &name]).bytes().unwrap_or_default())
     };
     let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let marked: Vec<_> =
-        names.map(|name| String::from_utf8_lossy(name).into_owned()).filter(has_marks).collect();
+    let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+    let has_marks = |path: &String| count(&own, path) > count(from, path).max(count(&other, path));
+    let marked: Vec<_> = names.filter(has_marks).collect();
     if marked.is_empty() {
         return Ok(());
     }

@@ -46,8 +46,23 @@ pub(super) fn bring(
     let mut brought = Brought::default();
     for link in &asked.link {
         match link_one(tree, main, link) {
-            Ok(()) => brought.linked.push(link.clone()),
+            Ok(()) => {
+                brought.linked.push(link.clone());
+                if !is_ignored(tree, link)? {
+                    brought.notes.push(format!(
+                        "git does not ignore the link `{link}`, so `git add -A` commits it: put the line `/{link}` into .gitignore (`{link}/` means folders alone)"
+                    ));
+                }
+            }
             Err(why) => brought.notes.push(format!("`link` has `{link}`: {why}")),
+        }
+    }
+    for line in &asked.copy {
+        let path = line.trim_matches('/');
+        if tree.is_of_build(Path::new(path)) && main.join(path).exists() {
+            brought.notes.push(format!(
+                "`copy` has `{line}`: a folder that builds fill is not copied; `setup` can fill it"
+            ));
         }
     }
     let list = patterns(main, &[], true, &mut brought.notes);
@@ -181,6 +196,13 @@ fn copy_one(main: &Path, tree: &Path, path: &Path, contents: &Copier) -> io::Res
         return Err(io::Error::other("it is no file"));
     }
     CopiedFile::of(&to)
+}
+
+/// Whether git leaves a path out of `git add -A`.
+fn is_ignored(tree: &Worktree, path: &str) -> Result<bool, WorktreeError> {
+    let mut ask = tree.git();
+    // A name that begins with a colon is a name.
+    Ok(ask.args(["check-ignore", "-q", "--"]).arg(Path::new(".").join(path)).answer()?)
 }
 
 /// Makes a link to a file or folder of the main worktree, whatever that is.

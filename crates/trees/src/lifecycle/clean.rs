@@ -1,7 +1,9 @@
 //! Cleans a worktree: its recovery first, then its files, then git's own folder of it.
 
-use crate::recovery::{LeftOut, Manifest, RecoveryError, read_manifest, remove_files, save, scan};
-use crate::tree::{HeldWorktree, Occupant, Worktree, WorktreeState, occupants};
+use crate::recovery::{
+    LeftOut, Manifest, RecoveryError, Scan, read_manifest, remove_files, save, scan,
+};
+use crate::tree::{HeldWorktree, Occupant, Worktree, WorktreeError, WorktreeState, occupants};
 
 /// The outcome of cleaning a worktree, before it is done.
 #[derive(Debug)]
@@ -13,6 +15,8 @@ pub struct Survey {
     pub occupants: Vec<Occupant>,
     /// Commits of the branch that the one it began at does not have.
     pub unmerged: usize,
+    /// Whether somebody moved or removed its folder: there is nothing to keep.
+    pub is_missing: bool,
 }
 
 /// A worktree that was cleaned.
@@ -26,13 +30,15 @@ pub struct Cleaned {
 
 /// Looks at what cleaning would do, and changes nothing.
 pub fn survey(tree: &Worktree) -> Result<Survey, RecoveryError> {
-    let found = scan(tree)?;
+    let is_missing = matches!(tree.is_there(), Err(WorktreeError::Missing { .. }));
+    let found = if is_missing { Scan::default() } else { scan(tree)? };
     Ok(Survey {
         files: found.kept.len(),
         bytes: found.bytes(),
         left_out: found.left_out,
         occupants: occupants(&tree.path),
         unmerged: unmerged(tree)?,
+        is_missing,
     })
 }
 
@@ -43,6 +49,12 @@ pub fn clean(mut held: HeldWorktree, is_landed: bool) -> Result<Cleaned, Recover
         return Err(RecoveryError::Occupied(occupants));
     }
     held.share(true);
+    if matches!(held.tree.is_there(), Err(WorktreeError::Missing { .. })) {
+        let tree = held.tree.clone();
+        let (held, branch_gone) = gone(held, is_landed)?;
+        held.let_go()?;
+        return Ok(Cleaned { tree, left_out: Vec::new(), branch_gone });
+    }
     let taken = save(&held.tree)?;
     held.tree.recovery = Some(taken.reference.clone());
     held.tree.state = WorktreeState::Cleaning;

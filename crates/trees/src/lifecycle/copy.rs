@@ -64,7 +64,10 @@ pub(super) fn fill(tree: &Worktree, main: &Path) -> Result<Filled, WorktreeError
         None => Filled { left: index.entries.len(), ..Filled::default() },
     };
     let place = tree.git_dir.join("index");
-    fs::write(&place, index.write()).map_err(WorktreeError::at(place))?;
+    // A half of it would have git fail in the whole repository.
+    let beside = tree.git_dir.join("index.new");
+    let written = fs::write(&beside, index.write()).and_then(|()| fs::rename(&beside, &place));
+    written.map_err(WorktreeError::at(place))?;
     if filled.left > 0 {
         let left = index.entries.iter().filter(|entry| entry.stat == Stat::default());
         let left = left.filter(|entry| entry.mode != TREE_LINK);

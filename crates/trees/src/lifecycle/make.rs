@@ -56,12 +56,17 @@ pub fn make(
     if is_taken_for_another(repository, branch)? {
         return Err(WorktreeError::Ambiguous(branch.clone()).into());
     }
-    let recovery = match earlier(trees, repository, branch)? {
+    let before = match earlier(trees, repository, branch)? {
         Earlier::There(made) => return Ok(*made),
-        Earlier::Gone(recovery) => recovery,
+        Earlier::Gone(before) => before,
     };
-    let tree = planned(trees, repository, request)?;
-    let mut made = trees.add(repository, Worktree { recovery, ..tree })?;
+    let mut tree = planned(trees, repository, request)?;
+    if let Some(before) = before {
+        // Its recovery stays known, and what a copy was.
+        let Worktree { recovery, copied, linked, .. } = *before;
+        tree = Worktree { recovery, copied, linked, ..tree };
+    }
+    let mut made = trees.add(repository, tree)?;
     made.share(true);
     match complete(trees, repository, &mut made, request) {
         Ok(notes) => {
@@ -94,8 +99,8 @@ fn is_taken_for_another(repository: &GitRepository, branch: &str) -> Result<bool
 /// The worktree that a branch had before.
 enum Earlier {
     There(Box<Made>),
-    /// The worktree is gone. Has its last recovery, if known.
-    Gone(Option<String>),
+    /// The worktree is gone. Has what is known of it, if anything is.
+    Gone(Option<Box<Worktree>>),
 }
 
 fn earlier(
@@ -109,14 +114,14 @@ fn earlier(
     };
     if held.tree.state == WorktreeState::Ready {
         if repository.tip(branch).is_none() {
-            return Err(WorktreeError::NoBranch(branch.to_owned(), held.tree.path.clone()).into());
+            let (branch, place) = (branch.to_owned(), held.tree.path.clone());
+            let last = held.tree.last_logged().unwrap_or_else(|| held.tree.base.clone());
+            return Err(WorktreeError::NoBranch { branch, place, last }.into());
         }
         return Ok(Earlier::There(Box::new(Made { held, is_new: false, notes: Vec::new() })));
     }
     if repository.tip(branch).is_none() {
-        let recovery = held.tree.recovery.clone();
-        held.forget()?;
-        return Ok(Earlier::Gone(recovery));
+        return Ok(Earlier::Gone(Some(Box::new(held.tree))));
     }
     // Its branch is there: so is what was not committed.
     drop(held);
@@ -248,10 +253,14 @@ fn complete(
             "its submodules are empty: `git -C {path} submodule update --init` fills them"
         ));
     }
+    (tree.copied, tree.linked) = (BTreeMap::new(), Vec::new());
     if let Some(main) = tree.main.clone() {
         let brought = bring(tree, &main, &request.bringing)?;
         (tree.copied, tree.linked) = (brought.copied, brought.linked);
         notes.extend(brought.notes);
+    }
+    if let Some(recovery) = &tree.recovery {
+        notes.push(format!("what it had before is kept in {recovery}"));
     }
     if is_fresh {
         refresh(tree)?;

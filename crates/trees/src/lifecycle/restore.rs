@@ -32,6 +32,7 @@ pub fn restore(
     let none = || RecoveryError::None(branch.to_owned());
     let held = trees.hold(repository, branch)?.ok_or_else(none)?;
     if held.tree.state != WorktreeState::Gone {
+        held.tree.is_there()?;
         return Err(RecoveryError::There(branch.to_owned(), held.tree.path.clone()));
     }
     let reference = held.tree.recovery.clone().ok_or_else(none)?;
@@ -56,7 +57,7 @@ pub fn restore(
     let tree = &held.tree;
     fill(tree, &manifest, has_moved)?;
     notes.extend(bring_again(tree));
-    trees.renew_ports(&mut held.tree)?;
+    trees.renew_ports(&mut held)?;
     held.tree.state = WorktreeState::Ready;
     held.keep()?;
     held.share(false);
@@ -99,8 +100,10 @@ fn fill(tree: &Worktree, manifest: &Manifest, has_moved: bool) -> Result<(), Rec
     complete_modules(&tree.git_dir.join("modules"));
     if let Some(head) = head.filter(|_| has_moved) {
         // On the branch, its files and index would take back what came since.
-        let place = tree.git_dir.join("HEAD");
-        fs::write(&place, format!("{head}\n")).map_err(RecoveryError::at(place))?;
+        let (beside, place) = (tree.git_dir.join("HEAD.new"), tree.git_dir.join("HEAD"));
+        let written = fs::write(&beside, format!("{head}\n"));
+        let written = written.and_then(|()| fs::rename(&beside, &place));
+        written.map_err(RecoveryError::at(place))?;
     }
     // The marks of the files are new.
     let mut refresh = tree.git();
@@ -147,9 +150,10 @@ fn write_all(
         make_room(top, &path)?;
         let place = top.join(path);
         if file.bytes > LARGE && !file.is_link() {
-            let copy = create(&place)?;
+            let beside = beside(&place);
+            let copy = create(&beside)?;
             tree.repository().git().args(["cat-file", "blob", &file.object]).write_into(copy)?;
-            finish(&place, file)?;
+            finish(&beside, &place, file)?;
         } else {
             small.push((place, file));
         }
@@ -163,13 +167,14 @@ fn write_all(
             let content = next_blob(&mut rest).ok_or_else(|| {
                 RecoveryError::Strange(format!("git has no blob {}", file.object))
             })?;
+            let beside = beside(place);
             if file.is_link() {
                 let target = PathBuf::from(std::ffi::OsString::from_vec(content.to_vec()));
-                symlink(target, place).map_err(RecoveryError::at(place))?;
+                symlink(target, &beside).map_err(RecoveryError::at(place))?;
             } else {
-                create(place)?.write_all(content).map_err(RecoveryError::at(place))?;
+                create(&beside)?.write_all(content).map_err(RecoveryError::at(place))?;
             }
-            finish(place, file)?;
+            finish(&beside, place, file)?;
         }
     }
     Ok(())
@@ -198,9 +203,14 @@ fn make_room(top: &Path, path: &Path) -> Result<(), RecoveryError> {
     let place = &place_in(top, path).map_err(RecoveryError::at(top.join(path)))?;
     match place.symlink_metadata() {
         Ok(found) if found.is_dir() => fs::remove_dir_all(place).map_err(RecoveryError::at(place)),
-        Ok(_) => fs::remove_file(place).map_err(RecoveryError::at(place)),
-        Err(_) => Ok(()),
+        // A file is replaced at once: git fails in the whole repository without a worktree's HEAD.
+        _ => Ok(()),
     }
+}
+
+/// Where a file is written before it takes its place.
+fn beside(place: &Path) -> PathBuf {
+    place.with_file_name(format!(".eisen-restored-{}", std::process::id()))
 }
 
 fn create(place: &Path) -> Result<File, RecoveryError> {
@@ -209,17 +219,18 @@ fn create(place: &Path) -> Result<File, RecoveryError> {
     made.map_err(RecoveryError::at(place))
 }
 
-/// Gives a file its permissions and its time.
-fn finish(place: &Path, file: &SavedFile) -> Result<(), RecoveryError> {
+/// Gives a file that was written beside its place its permissions and its time, and puts it there.
+fn finish(beside: &Path, place: &Path, file: &SavedFile) -> Result<(), RecoveryError> {
     if !file.is_link() {
         let permissions = Permissions::from_mode(file.mode & 0o7777);
-        fs::set_permissions(place, permissions).map_err(RecoveryError::at(place))?;
+        fs::set_permissions(beside, permissions).map_err(RecoveryError::at(place))?;
     }
     let (seconds, parts) = file.changed;
     let time = Timespec { tv_sec: seconds, tv_nsec: parts };
     let times = Timestamps { last_access: time, last_modification: time };
-    let set = utimensat(CWD, place, &times, AtFlags::SYMLINK_NOFOLLOW);
-    set.map_err(|errno| RecoveryError::at(place)(errno.into()))
+    let set = utimensat(CWD, beside, &times, AtFlags::SYMLINK_NOFOLLOW);
+    set.map_err(|errno| RecoveryError::at(place)(errno.into()))?;
+    fs::rename(beside, place).map_err(RecoveryError::at(place))
 }
 
 /// Links and copies that were brought in come from the main worktree once more.

@@ -7,14 +7,29 @@ use std::time::Duration;
 use super::clean::finish;
 use crate::recovery::{self, RecoveryError};
 use crate::repository::GitRepository;
-use crate::tree::{HeldWorktree, Worktree, WorktreeError, WorktreeState, Worktrees, occupants};
+use crate::tree::{
+    HeldWorktree, Worktree, WorktreeError, WorktreeState, Worktrees, occupants, remove_stale_locks,
+};
 
 /// The owner of a worktree in which the checks of a merge run: it ends with the merge.
 pub const OF_CHECKS: &str = "checks";
 
 /// Brings what killed processes left of a repository's worktrees to an end. Those that are held are left alone.
+/// Locks of git go first, and what would have git fail for each worktree.
 pub fn settle_all(trees: &Worktrees, repository: &GitRepository) -> Result<(), RecoveryError> {
-    for tree in trees.of(repository) {
+    remove_stale_locks(repository);
+    let all = trees.of(repository);
+    for tree in all.iter().filter(|tree| tree.state == WorktreeState::Making) {
+        // One that is held is being made.
+        if let Ok(Some(held)) = trees.hold(repository, &tree.branch)
+            && held.tree.state == WorktreeState::Making
+        {
+            // Nor is the folder of another one that git just makes.
+            let Ok(_list) = trees.lock_list() else { continue };
+            held.tree.complete_git_dir();
+        }
+    }
+    for tree in all {
         let is_left = match tree.state {
             WorktreeState::Making | WorktreeState::Cleaning => true,
             WorktreeState::Ready if !tree.path.exists() => where_it_is(&tree, repository).is_some(),
@@ -55,7 +70,7 @@ pub(super) fn settle(
 ) -> Result<Option<HeldWorktree>, RecoveryError> {
     held.share(true);
     match held.tree.state {
-        WorktreeState::Making => take_back(held, repository).map(|()| None),
+        WorktreeState::Making => take_back(held, repository),
         WorktreeState::Cleaning => finish(held).map(Some),
         WorktreeState::Ready if !held.tree.path.exists() => missing(held, repository),
         WorktreeState::Ready | WorktreeState::Gone => {
@@ -101,17 +116,12 @@ fn missing(
             held.share(false);
             Ok(Some(held))
         }
-        Some(Whereabouts::Forgotten) if held.tree.recovery.is_none() => {
-            held.forget()?;
-            Ok(None)
-        }
-        Some(Whereabouts::Forgotten) => {
-            held.tree.state = WorktreeState::Gone;
-            held.keep()?;
-            Ok(Some(held))
-        }
+        Some(Whereabouts::Forgotten) => Ok(held.let_go()?),
         // Its disk may be away: git still knows what is not committed.
-        None => Err(WorktreeError::Missing(held.tree.path).into()),
+        None => {
+            let Worktree { branch, path: place, .. } = held.tree;
+            Err(WorktreeError::Missing { branch, place }.into())
+        }
     }
 }
 
@@ -120,12 +130,11 @@ fn missing(
 pub(super) fn take_back(
     mut held: HeldWorktree,
     repository: &GitRepository,
-) -> Result<(), RecoveryError> {
+) -> Result<Option<HeldWorktree>, RecoveryError> {
     let tree = &mut held.tree;
-    if tree.git_dir.as_os_str().is_empty() {
-        tree.git_dir = tree.find_git_dir().unwrap_or_default();
-    }
-    let has_admin = !tree.git_dir.as_os_str().is_empty() && tree.git_dir.join("HEAD").exists();
+    tree.complete_git_dir();
+    tree.git_dir = tree.find_git_dir().unwrap_or_default();
+    let has_admin = !tree.git_dir.as_os_str().is_empty();
     let inside = occupants(&tree.path);
     if !inside.is_empty() {
         return Err(RecoveryError::Occupied(inside));
@@ -139,19 +148,12 @@ pub(super) fn take_back(
         let _ = fs::remove_file(tree.path.join(".git"));
         let _ = fs::remove_dir(&tree.path);
     }
-    tree.prune().map_err(WorktreeError::from)?;
-    let is_new = tree.made_branch && repository.tip(&tree.branch).as_ref() == Some(&tree.base);
-    if tree.recovery.is_some() && !is_new {
-        // It was coming back.
-        tree.state = WorktreeState::Gone;
-        return Ok(held.keep()?);
-    }
-    let tree = &held.tree;
+    tree.prune()?;
     if tree.made_branch && repository.checkouts(&tree.branch)?.is_empty() {
         let mut delete = repository.git();
         delete.args(["update-ref", "-d", &tree.reference(), &tree.base]);
         // It has moved: it stays.
         let _ = delete.bytes();
     }
-    Ok(held.forget()?)
+    Ok(held.let_go()?)
 }

@@ -78,7 +78,11 @@ fn save_once(tree: &Worktree) -> Result<SavedRecovery, RecoveryError> {
         // A git that was killed leaves a HEAD of zeros, which names no commit.
         call.args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]).text().ok()
     };
-    let (tip, head) = (ask(&tree.reference()), ask("HEAD"));
+    let (mut tip, head) = (ask(&tree.reference()), ask("HEAD"));
+    if tip.is_none() && head.is_none() {
+        // Somebody removed its branch: it comes back where it was last.
+        tip = tree.last_logged();
+    }
     let manifest = Manifest {
         version: VERSION,
         branch: tree.branch.clone(),

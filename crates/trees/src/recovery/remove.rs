@@ -1,8 +1,11 @@
 //! Removes a worktree's files, each only as it was accounted for.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use nix::libc::{O_NOFOLLOW, O_PATH};
 
 use super::RecoveryError;
 use super::objects::SavedRecovery;
@@ -18,10 +21,11 @@ pub(crate) fn remove_files(tree: &Worktree, taken: &SavedRecovery) -> Result<(),
         let place = tree.path.join(folder);
         fs::remove_dir_all(&place).or_else(gone).map_err(RecoveryError::stays(place))?;
     }
+    let mut links = HashMap::new();
     for path in &found.files {
         let place = tree.path.join(path);
-        check(&taken.scan, path, &place)?;
-        fs::remove_file(&place).or_else(gone).map_err(RecoveryError::stays(place))?;
+        check(&taken.scan, path, &place, &links)?;
+        remove_one(&place, &mut links).or_else(gone).map_err(RecoveryError::stays(place))?;
     }
     for folder in found.folders.iter().rev() {
         let place = tree.path.join(folder);
@@ -60,7 +64,7 @@ fn walk(tree: &Worktree, scan: &Scan) -> Result<WalkedFiles, RecoveryError> {
                 found.folders.push(path.clone());
                 ahead.push(path);
             } else {
-                check(scan, &path, &entry.path())?;
+                check(scan, &path, &entry.path(), &RemovedNames::new())?;
                 found.files.push(path);
             }
         }
@@ -70,14 +74,39 @@ fn walk(tree: &Worktree, scan: &Scan) -> Result<WalkedFiles, RecoveryError> {
     Ok(found)
 }
 
-/// Whether a file is as it was when it was accounted for.
-fn check(scan: &Scan, path: &Path, place: &Path) -> Result<(), RecoveryError> {
-    let marks = scan.kept.get(path).or_else(|| scan.known.get(path));
-    let now = place.symlink_metadata().map_err(RecoveryError::at(place))?;
-    if marks == Some(&Marks::of(&now)) {
-        return Ok(());
+/// Files with further names, by device and number: their marks since one of the names was removed.
+type RemovedNames = HashMap<(u64, u64), Marks>;
+
+/// Removes a file. What that changes of its other names is no change of theirs.
+fn remove_one(place: &Path, links: &mut RemovedNames) -> std::io::Result<()> {
+    let found = place.symlink_metadata()?;
+    if found.nlink() < 2 || !found.is_file() {
+        return fs::remove_file(place);
     }
-    Err(RecoveryError::Unaccounted(place.to_owned()))
+    let flags = O_PATH | O_NOFOLLOW;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(place)?;
+    fs::remove_file(place)?;
+    let now = file.metadata()?;
+    links.insert((now.dev(), now.ino()), Marks::of(&now));
+    Ok(())
+}
+
+/// Whether a file is as it was when it was accounted for.
+fn check(
+    scan: &Scan,
+    path: &Path,
+    place: &Path,
+    links: &RemovedNames,
+) -> Result<(), RecoveryError> {
+    let marks = scan.kept.get(path).or_else(|| scan.known.get(path));
+    let found = place.symlink_metadata().map_err(RecoveryError::at(place))?;
+    let now = Marks::of(&found);
+    let since = links.get(&(found.dev(), found.ino()));
+    let is_as_kept = marks.is_some_and(|marks| match since {
+        Some(since) => now == *since && now.is_but_for_names(marks),
+        None => now == *marks,
+    });
+    if is_as_kept { Ok(()) } else { Err(RecoveryError::Unaccounted(place.to_owned())) }
 }
 
 fn gone(error: std::io::Error) -> std::io::Result<()> {

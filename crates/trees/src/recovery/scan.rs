@@ -55,6 +55,11 @@ impl Marks {
             renamed: (file.ctime(), file.ctime_nsec()),
         }
     }
+
+    /// Whether it is the same file with the same content, whatever names it has.
+    pub(super) fn is_but_for_names(&self, before: &Self) -> bool {
+        Self { renamed: before.renamed, ..*self } == *before
+    }
 }
 
 /// All that is in a worktree. Paths are relative to it.

@@ -102,7 +102,7 @@ fn what_cannot_land_moves_nothing_and_says_why() {
     fs::remove_file(bed.main().join("src/new.js")).unwrap();
     bed.write("src/cart.js", "one\ntheirs\n");
     bed.git(&["commit", "-qam", "theirs"]);
-    assert_eq!(why("fix"), "`fix` and `main` change the same lines of src/cart.js");
+    assert_eq!(why("fix"), "`fix` and `main` conflict in src/cart.js");
     assert_eq!(preview(&bed.repository(), "other", "main").unwrap().conflicts, [] as [&str; 0]);
     bed.land("other", MergeWay::Merge).unwrap();
     assert_eq!(why("other"), "`other` has nothing that `main` lacks");

@@ -144,6 +144,7 @@ fn files_that_git_ignores_are_brought_by_the_projects_list() {
     let notes = made.notes.join("\n");
     assert!(notes.contains("`node_modules`: a folder that builds fill"), "{notes}");
     assert!(notes.contains("`../x`: it is no path in the repository"), "{notes}");
+    assert!(notes.contains("put the line `/data` into .gitignore"), "{notes}");
 }
 
 #[test]
@@ -197,6 +198,14 @@ fn a_worktree_stands_to_the_branch_that_it_began_at() {
     assert_eq!((now.diff.files, now.diff.added, now.diff.removed), (2, 3, 1));
     assert_eq!(now.into.as_deref(), Some("main"));
     assert!(!now.is_merged);
+    // So does another commit of a submodule.
+    let own = git(&tree.path, &["rev-parse", "HEAD"]);
+    git(&tree.path, &["clone", "-q", ".", "sm"]);
+    git(&tree.path, &["update-index", "--add", "--cacheinfo", &format!("160000,{own},sm")]);
+    git(&tree.path, &["commit", "-qm", "a submodule"]);
+    assert_eq!(standing(&tree, None).unwrap().uncommitted, 1);
+    git(&tree.path.join("sm"), &["checkout", "-q", "HEAD^"]);
+    assert_eq!(standing(&tree, None).unwrap().uncommitted, 2);
 }
 
 #[test]
@@ -212,29 +221,6 @@ fn a_process_in_a_worktree_is_seen() {
         seen.iter().map(|it| (it.pid, &*it.name)).collect::<Vec<_>>(),
         [(sleeper.id(), "sleep")]
     );
-}
-
-#[test]
-fn locks_of_killed_processes_go_and_those_of_others_stay() {
-    let bed = Bed::new();
-    let tree = bed.tree("fix");
-    let locks = [
-        tree.git_dir.join("index.lock"),
-        tree.common.join("refs/heads/fix.lock"),
-        tree.common.join("packed-refs.lock"),
-    ];
-    let put = || locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
-    put();
-    fs::write(tree.common.join("index.lock"), "").unwrap();
-    let mut sleeper = Command::new("sleep").arg("60").current_dir(&tree.path).spawn().unwrap();
-    tree.remove_stale_locks();
-    assert!(locks.iter().all(|lock| lock.exists()), "somebody is in it");
-    sleeper.kill().unwrap();
-    sleeper.wait().unwrap();
-    tree.remove_stale_locks();
-    assert!(!locks.iter().any(|lock| lock.exists()));
-    // The main worktree's is not this one's.
-    assert!(tree.common.join("index.lock").exists());
 }
 
 #[test]
@@ -291,7 +277,7 @@ fn a_worktree_whose_branch_is_gone_is_not_gone_on_with() {
     let tree = bed.tree("fix");
     bed.git(&["update-ref", "-d", "refs/heads/fix"]);
     let error = bed.make("fix").unwrap_err().to_string();
-    assert!(error.contains("is gone") && error.contains("reflog"), "{error}");
+    assert!(error.contains("is gone") && error.contains("brings it back"), "{error}");
     bed.git(&["branch", "fix", &tree.base]);
     assert!(!bed.make("fix").unwrap().is_new);
 }

@@ -15,6 +15,10 @@ use crate::repository::{GitCall, GitError, GitRepository};
 /// Copied files that git is told to leave out.
 const MOST_EXCLUDED: usize = 500;
 
+/// Bytes of a log of git, and commits of it, that are looked at.
+const LONGEST_LOG: u64 = 4 << 20;
+const MOST_LOGGED: usize = 64;
+
 /// Files of git's folder that say what is under way.
 const SEQUENCES: [(&str, &str); 5] = [
     ("rebase-merge", "rebase"),
@@ -156,35 +160,68 @@ impl Worktree {
     }
 
     /// Takes a worktree whose files are gone out of git's list.
-    pub(crate) fn prune(&self) -> Result<(), GitError> {
-        if !self.path.exists() && self.find_git_dir().is_some() {
-            let mut remove = self.repository().git();
-            remove.args(["worktree", "remove", "--force", "--force", "--"]);
-            remove.arg(&self.path).bytes()?;
+    pub(crate) fn prune(&self) -> Result<(), WorktreeError> {
+        if !self.path.exists()
+            && let Some(admin) = self.find_git_dir()
+        {
+            fs::remove_dir_all(&admin).map_err(WorktreeError::at(admin))?;
+            // As git does where it was the last one.
+            let _ = fs::remove_dir(self.common.join("worktrees"));
         }
         Ok(())
     }
 
-    /// Removes locks of git that killed processes left: those of this worktree, and the one that all share. None is
-    /// removed while a process is in it, or a git of the user in any worktree of the repository.
-    pub fn remove_stale_locks(&self) {
-        let own = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
-        let branch = self.common.join(format!("{}.lock", self.reference()));
-        let shared = self.common.join("packed-refs.lock");
-        let locks = own.into_iter().chain([branch, shared.clone()]);
-        let found: Vec<_> = locks.filter(|lock| lock.symlink_metadata().is_ok()).collect();
-        if found.is_empty() || !super::occupants(&self.path).is_empty() {
-            return;
+    /// Completes git's folder of a worktree, which a killed process may have left without one of its files: git fails in
+    /// the whole repository where one lacks `commondir`.
+    pub(crate) fn complete_git_dir(&self) {
+        let Some(admin) = self.find_git_dir() else { return self.remove_unnamed() };
+        let head = format!("ref: {}\n", self.reference());
+        for (name, text) in [("commondir", "../..\n"), ("HEAD", &*head)] {
+            let file = admin.join(name);
+            if file.symlink_metadata().map_or(0, |found| found.len()) == 0 {
+                let _ = fs::write(file, text);
+            }
         }
-        let is_git_in = |place: &PathBuf| {
-            super::occupants(place).iter().any(|occupant| occupant.name.starts_with("git"))
-        };
-        let is_used = found.contains(&shared)
-            && (is_git_in(&self.common) || self.beside().iter().any(is_git_in));
-        for lock in found.into_iter().filter(|lock| !(is_used && *lock == shared)) {
-            tracing::warn!(lock = %lock.display(), "a killed git left it: it is removed");
-            let _ = fs::remove_file(lock);
+        let index = admin.join("index");
+        let mut list = GitCall::of(&admin, None);
+        if index.exists() && list.args(["ls-files", "-s"]).bytes().is_err() {
+            // It is made again by the commit.
+            let _ = fs::remove_file(index);
         }
+    }
+
+    /// Removes what a git left that was killed before it noted for which place its folder is.
+    fn remove_unnamed(&self) {
+        let Some(name) = self.path.file_name().and_then(|name| name.to_str()) else { return };
+        for admin in fs::read_dir(self.common.join("worktrees")).into_iter().flatten().flatten() {
+            // git adds a number where a name is taken.
+            let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
+            let named = admin.file_name();
+            let is_its = named.to_str().and_then(|it| it.strip_prefix(name)).is_some_and(is_number);
+            let place = admin.path().join("gitdir").symlink_metadata();
+            if is_its && place.map_or(0, |found| found.len()) == 0 {
+                let _ = fs::remove_dir_all(admin.path());
+            }
+        }
+    }
+
+    /// Whether its files are there; false: it was cleaned. The error is for one that somebody moved or removed.
+    pub fn is_there(&self) -> Result<bool, WorktreeError> {
+        let is_folder = self.path.is_dir();
+        if self.state == WorktreeState::Ready && !is_folder {
+            let (branch, place) = (self.branch.clone(), self.path.clone());
+            return Err(WorktreeError::Missing { branch, place });
+        }
+        Ok(self.state != WorktreeState::Gone && is_folder)
+    }
+
+    /// The last commit that its log of HEAD has; None: there is none any more.
+    pub(crate) fn last_logged(&self) -> Option<String> {
+        let text = read_plain(&self.git_dir.join("logs/HEAD"), LONGEST_LOG)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let named = text.lines().rev().filter_map(|line| line.split(' ').nth(1)).take(MOST_LOGGED);
+        let named: Vec<_> = named.map(|name| format!("{name}^{{commit}}")).collect();
+        self.repository().commits(&named).ok()?.into_iter().flatten().next()
     }
 
     /// The full name of its branch.
@@ -258,7 +295,13 @@ impl Worktree {
         let place = self.path.display();
         for (file, what) in SEQUENCES {
             if self.git_dir.join(file).exists() {
-                return Err(format!("{place} is in the middle of a {what}: end it there"));
+                let branch = &self.branch;
+                let how = if what == "merge" {
+                    format!("settle it there, and `eisen-core merge {branch} --commit` ends it")
+                } else {
+                    "end it there".to_owned()
+                };
+                return Err(format!("{place} is in the middle of a {what}: {how}"));
             }
         }
         self.is_on_branch()

@@ -89,16 +89,31 @@ impl HeldWorktree {
             let mut delete = tree.repository().git();
             let _ = delete.args(["update-ref", "-d", &tree.reference(), &tree.base]).bytes();
         }
-        self.forget()
+        self.let_go().map(drop)
+    }
+
+    /// Forgets a worktree that is not there any more; None: nothing is known of it now. One that has a recovery is known
+    /// as cleaned.
+    pub(crate) fn let_go(mut self) -> Result<Option<Self>, WorktreeError> {
+        if self.tree.recovery.is_none() {
+            return self.forget().map(|()| None);
+        }
+        self.tree.state = WorktreeState::Gone;
+        self.keep()?;
+        Ok(Some(self))
     }
 
     /// Forgets it.
     pub fn forget(self) -> Result<(), WorktreeError> {
         let path = self.file.path().to_owned();
-        let notes = path.with_file_name(format!("{}.review.json", self.tree.name));
-        let _ = fs::remove_file(notes);
+        let _ = fs::remove_file(notes_of(&path, &self.tree));
         self.file.remove().map_err(WorktreeError::at(path))
     }
+}
+
+/// The notes of a review, beside what is known of a worktree.
+fn notes_of(file: &Path, tree: &Worktree) -> PathBuf {
+    file.with_file_name(format!("{}.review.json", tree.name))
 }
 
 impl Worktrees {
@@ -169,7 +184,7 @@ impl Worktrees {
         Ok(Some(HeldWorktree { tree, file: KeptFile::new(path, LONGEST), lock }))
     }
 
-    /// Keeps a new worktree, which is held.
+    /// Keeps a new worktree, which is held. It takes the place of one of the same branch that was cleaned.
     pub(crate) fn add(
         &self,
         repository: &GitRepository,
@@ -179,45 +194,49 @@ impl Worktrees {
         kept::make_folder(&folder).map_err(WorktreeError::at(&folder))?;
         let lock = self.lock(repository, &tree.branch, Duration::ZERO)?;
         let known = self.all_of(repository);
-        if known.iter().any(|(_, it)| it.branch == tree.branch || it.name == tree.name) {
+        let is_before = |it: &Worktree| it.branch == tree.branch && it.state == WorktreeState::Gone;
+        let is_taken = |it: &Worktree| it.branch == tree.branch || it.name == tree.name;
+        if known.iter().any(|(_, it)| is_taken(it) && !is_before(it)) {
             return Err(WorktreeError::Busy(tree.branch));
         }
+        let before: Vec<_> = known.iter().filter(|(_, it)| is_before(it)).collect();
         let _list = self.lock_list()?;
-        tree.port_base = self.free_ports();
+        tree.port_base = free_of(&self.taken_ports(&tree.path));
         let path = folder.join(format!("{}{ENDING}", tree.name));
-        let held = HeldWorktree { tree, file: KeptFile::new(path, LONGEST), lock };
+        let held = HeldWorktree { tree, file: KeptFile::new(&path, LONGEST), lock };
         held.keep()?;
+        for (file, tree) in before {
+            let _ = fs::remove_file(notes_of(file, tree));
+            if *file != path {
+                fs::remove_file(file).map_err(WorktreeError::at(file))?;
+            }
+        }
         Ok(held)
     }
 
-    /// Gives a worktree that comes back other ports, where another one has got its own meanwhile.
-    pub(crate) fn renew_ports(&self, tree: &mut Worktree) -> Result<(), WorktreeError> {
+    /// Gives a worktree that comes back other ports, where another one has got its own meanwhile, and keeps it.
+    pub(crate) fn renew_ports(&self, held: &mut HeldWorktree) -> Result<(), WorktreeError> {
         let _list = self.lock_list()?;
-        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let all = files.flat_map(|entry| read_all(&entry.path())).map(|(_, tree)| tree);
-        let mut there = all.filter(|it| it.state != WorktreeState::Gone && it.path != tree.path);
-        if there.any(|it| it.port_base == tree.port_base) {
-            tree.port_base = self.free_ports();
+        let taken = self.taken_ports(&held.tree.path);
+        if taken.contains(&held.tree.port_base) {
+            held.tree.port_base = free_of(&taken);
         }
-        Ok(())
+        held.keep()
     }
 
-    /// The first of the ports that no worktree of the user has.
-    fn free_ports(&self) -> u16 {
+    /// The first ports of all worktrees that are there, but for one.
+    fn taken_ports(&self, but_for: &Path) -> Vec<u16> {
         let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        let known: Vec<_> = files.flat_map(|entry| read_all(&entry.path())).collect();
-        let is_taken = |base: &u16| {
-            let all = known.iter().filter(|(_, tree)| tree.state != WorktreeState::Gone);
-            all.map(|(_, tree)| tree.port_base).any(|taken| taken == *base)
-        };
-        (FIRST_PORT..=LAST_PORT).step_by(PORTS).find(|base| !is_taken(base)).unwrap_or(FIRST_PORT)
+        let all = files.flat_map(|entry| read_all(&entry.path())).map(|(_, tree)| tree);
+        let there = all.filter(|it| it.state != WorktreeState::Gone && it.path != but_for);
+        there.map(|it| it.port_base).collect()
     }
 
     /// A name for the worktree of a branch that no other one has.
     pub fn name_for(&self, repository: &GitRepository, branch: &str) -> String {
         let (known, first) = (self.of(repository), folder_name(branch));
         let (mut name, mut number) = (first.clone(), 2);
-        while known.iter().any(|other| other.name == name) {
+        while known.iter().any(|other| other.name == name && other.branch != branch) {
             name = format!("{first}-{number}");
             number += 1;
         }
@@ -272,6 +291,12 @@ impl Worktrees {
     }
 }
 
+/// The first of the ports that the fewest worktrees have: none, as long as there are such.
+fn free_of(taken: &[u16]) -> u16 {
+    let count = |base: &u16| taken.iter().filter(|it| *it == base).count();
+    (FIRST_PORT..=LAST_PORT).step_by(PORTS).min_by_key(count).unwrap_or(FIRST_PORT)
+}
+
 fn read_all(folder: &Path) -> Vec<(PathBuf, Worktree)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -286,4 +311,18 @@ fn read_all(folder: &Path) -> Vec<(PathBuf, Worktree)> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_those_of_the_fewest_worktrees() {
+        assert_eq!(free_of(&[]), 20_000);
+        assert_eq!(free_of(&[20_000, 20_040]), 20_020);
+        let mut all: Vec<u16> = (FIRST_PORT..=LAST_PORT).step_by(PORTS).collect();
+        all.extend([20_000, 20_020]);
+        assert_eq!(free_of(&all), 20_040);
+    }
 }

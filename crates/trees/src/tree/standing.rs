@@ -50,10 +50,10 @@ pub fn standing(tree: &Worktree, into: Option<&str>) -> Result<BranchStanding, G
     let is_there = tree.state == WorktreeState::Ready && tree.path.is_dir();
     let (diff, uncommitted) = if is_there {
         let mut diff = tree.git();
-        diff.args(["diff", "--numstat", "-z", "--no-renames", "--ignore-submodules=all"]);
+        diff.args(["diff", "--numstat", "-z", "--no-renames", "--ignore-submodules=dirty"]);
         let mut diff = lines(&diff.args([&since, "--"]).bytes()?);
         let mut status = tree.git();
-        status.args(["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=all"]);
+        status.args(["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"]);
         status.args(["--untracked-files=all", "--", "."]).args(tree.brought_in()?);
         let status = status.bytes()?;
         let changes: Vec<_> =

@@ -16,7 +16,7 @@ pub(in crate::serve) fn merged(params: MergeBranchParams) -> Result<MergedBranch
     let into = into.unwrap_or_else(|| "main".to_owned());
     let conflicts = if into == "main" { Vec::new() } else { vec!["cart.js".to_owned()] };
     if !dry_run && !conflicts.is_empty() {
-        let message = format!("`{branch}` and `{into}` change the same lines of cart.js");
+        let message = format!("`{branch}` and `{into}` conflict in cart.js");
         return Err(Refused::new(409, message));
     }
     let commit = |commit: &str| (!dry_run).then(|| commit.to_owned());

@@ -230,7 +230,7 @@ export class BranchPanel {
       const seen = await this.app.call("merge_branch", { branch: name, ...more, dry_run: true }, CALL_MS);
       const { into } = seen;
       if (seen.conflicts?.length)
-        return notice(`${name} and ${into} change the same lines of ${seen.conflicts.slice(0, 5).join(", ")}: \`eisen-core merge ${name} --send\` has its agent settle that`, true);
+        return notice(`${name} and ${into} conflict in ${seen.conflicts.slice(0, 5).join(", ")}: \`eisen-core merge ${name} --send\` has its agent settle that`, true);
       const commit = review.uncommitted.length > 0;
       const question = `${way} ${name} into ${into}?${commit ? ` What is not committed (${counted(review.uncommitted.length, "file")}) is committed first.` : ""} Checks that are configured run before, and ${into} does not move if one fails.`;
       if (!(await sure(question, way))) return;

@@ -17,6 +17,7 @@ const STATES = lookup({
   merged: ["merged", "none"],
   stale: ["behind", "wait"],
   cleaned: ["put away", "none"],
+  missing: ["missing", "bad"],
   broken: ["broken", "bad"],
 });
 

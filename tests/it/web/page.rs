@@ -236,7 +236,9 @@ fn what_was_said_before_is_read_page_by_page_and_the_reader_stays() {
     }
     let browser = open(&stage, &driver, "desk", DESK);
     browser.click("#team a, #team button", "ui");
-    browser.shows(&format!("question {} ends", TURNS - 1));
+    // The card of the agent has the words of the last turn at once, its transcript once it was read.
+    let last = format!("question {} ends", TURNS - 1);
+    browser.comes(&format!("document.querySelector('.blocks').innerText.includes('{last}')"));
     assert!(!browser.text().contains("question 0 ends"));
     let top = "document.querySelector('.transcript .scroll').scrollTop = 0;\n\
                window.first = document.querySelector('.blocks > li');\n\

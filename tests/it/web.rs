@@ -5,6 +5,7 @@ mod acp_http;
 mod attacks;
 mod browser;
 mod client;
+mod eyes;
 mod holders;
 mod hub;
 mod looks;
@@ -13,6 +14,7 @@ mod prompting;
 mod served;
 mod several;
 mod squatter;
+mod states;
 mod watching;
 
 use serde_json::{Value, json};

@@ -4,96 +4,9 @@
 use serde_json::{Value, json};
 
 use super::WEB;
-use super::browser::{Chromium, Driver};
-use super::client::Site;
+use super::browser::Driver;
+use super::eyes::{VIEWS, look, open};
 use crate::harness::{AgentTable, Stage, agent, program};
-
-/// A desk, a laptop, a phone.
-const WINDOWS: [(u32, u32); 3] = [(1440, 900), (1024, 768), (390, 844)];
-
-const VIEWS: [&str; 9] = [
-    "team",
-    "team/ui",
-    "team/log",
-    "review",
-    "review/changes/ui",
-    "map",
-    "history",
-    "history/search",
-    "history/cost",
-];
-
-/// A script that lists faults: a page that scrolls sideways, and buttons and links that nobody can reach.
-const FAULTS: &str = r#"
-const faults = [];
-if (document.documentElement.scrollWidth > innerWidth) faults.push("the page scrolls sideways");
-const scrolls = (el) => {
-  for (let up = el.parentElement; up; up = up.parentElement)
-    if (/auto|scroll/.test(getComputedStyle(up).overflowX) && up.scrollWidth > up.clientWidth) return true;
-  return false;
-};
-for (const el of document.querySelectorAll("button, a, input, select, textarea")) {
-  if (!el.checkVisibility() || el.closest(".hidden")) continue;
-  const box = el.getBoundingClientRect();
-  if (!box.width || scrolls(el)) continue;
-  if (box.left < -1 || box.right > innerWidth + 1) faults.push(`out of sight: ${el.outerHTML.slice(0, 120)}`);
-}
-for (const el of document.querySelectorAll("header button, header a")) {
-  if (!el.checkVisibility()) continue;
-  const box = el.getBoundingClientRect();
-  const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
-  if (!el.contains(top)) faults.push(`covered: ${el.outerHTML.slice(0, 120)}`);
-}
-return faults;
-"#;
-
-/// The rules of axe-core: WCAG 2.2 AA, and its own.
-const AXE: &str = r#"
-const done = arguments[arguments.length - 1];
-const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-axe.run({ runOnly: rules }).then(({ violations }) =>
-  done(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((it) => it.html.slice(0, 160)).join(" | ")}`)));
-"#;
-
-/// The text of axe-core; None where it is not installed.
-fn axe() -> Option<String> {
-    let place = std::env::var_os("EISEN_TEST_AXE")?;
-    Some(std::fs::read_to_string(place).unwrap())
-}
-
-/// Looks at each view in each window.
-fn look(browser: &Chromium, views: &[&str], what: &str) {
-    let axe = axe();
-    if axe.is_none() {
-        eprintln!("left out: axe-core is not installed, and EISEN_TEST_AXE names no file");
-    }
-    for (width, height) in WINDOWS {
-        browser.resize(width, height);
-        for view in views {
-            browser.run(&format!("location.hash = {view:?}"));
-            // A view has been drawn after two frames, and its transition is over.
-            browser.answer(
-                "requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](1)))",
-            );
-            browser.comes("!document.body.innerText.includes('Reading …')");
-            let at = format!("{what}, {view}, {width} px");
-            assert_eq!(browser.run(FAULTS), json!([]), "{at}");
-            if let Some(axe) = &axe {
-                browser.run(axe);
-                assert_eq!(browser.answer(AXE), json!([]), "{at}");
-            }
-        }
-    }
-    assert_eq!(browser.complaints(), Vec::<String>::new());
-}
-
-fn open(stage: &Stage, driver: &Driver) -> Chromium {
-    let (site, path) = Site::of(stage, &[]);
-    let browser = driver.open(stage, "eyes", WINDOWS[0]);
-    browser.goto(&format!("http://{}{path}", site.host));
-    browser.shows("live");
-    browser
-}
 
 fn in_shop(id: &str) -> AgentTable {
     agent(id).zone(&format!("src/{id}/**"))

@@ -132,12 +132,14 @@ fn every_text_can_be_read_on_what_it_stands() {
     ];
     for (scheme, all) in schemes() {
         let agents = (0..8).map(|at| format!("agent-{at}"));
-        let code = all.keys().filter(|name| name.starts_with("code-")).cloned();
-        let words = words.iter().map(|it| (*it).to_owned()).chain(agents).chain(code);
+        let code = || all.keys().filter(|name| name.starts_with("code-")).cloned();
+        let words = words.iter().map(|it| (*it).to_owned()).chain(agents).chain(code());
         let on_surfaces =
             words.flat_map(|word| surfaces.map(|surface| (word.clone(), surface.to_owned())));
         let on_others = soft.map(|(word, on)| (word.to_owned(), on.to_owned()));
-        for (word, on) in on_surfaces.chain(on_others) {
+        let on_diffs =
+            code().flat_map(|word| ["plus", "minus"].map(|on| (word.clone(), on.to_owned())));
+        for (word, on) in on_surfaces.chain(on_others).chain(on_diffs) {
             let ratio = contrast(all[&word], all[&on]);
             assert!(
                 ratio >= TEXT,

@@ -53,19 +53,23 @@ export class Lists {
       this.wantBranches().catch(() => {});
     } catch {
       // The connection broke: the next one begins anew.
+    } finally {
+      if (round === this.round) this.state.hasLists = true;
     }
   }
 
   /** Asks for the journal's end: what comes from now on is behind it. */
   async edge(round, call) {
     const edge = await edgeOf(call).catch(() => undefined);
-    if (round !== this.round || edge === undefined) return;
+    if (round !== this.round) return;
+    const isKnown = () => {
+      this.state.activity.isKnown = true;
+      this.state.changed("agents");
+    };
+    if (edge === undefined) return isKnown();
     this.state.said.edge = edge;
     this.state.changed("agents");
-    this.state.activity.read(call, edge).then(
-      () => this.state.changed("agents"),
-      () => {},
-    );
+    this.state.activity.read(call, edge).then(isKnown, isKnown);
     if (this.state.log.before !== undefined) return;
     await this.state.log.earlier(call, edge).catch(() => undefined);
     this.state.changed("log");

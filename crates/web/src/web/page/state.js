@@ -47,6 +47,8 @@ export class State {
     /** The commands that agents offer, by agent. */
     this.commands = new Map();
     this.team = "";
+    /** Whether the lists that a connection begins with have come, or will not. */
+    this.hasLists = false;
     /** Ids of what ended while lists are on their way. */
     this.ended = null;
   }

@@ -85,7 +85,7 @@ function saidOf(card) {
   const { said, tool_call: call } = card.preview ?? {};
   const title = call && line(call.title ?? call.kind ?? "");
   return [
-    said && h("p", { class: "said", title: "the last that it said" }, plain(said)),
+    said && h("p", { class: "said", tabindex: "0", title: "the last that it said" }, plain(said)),
     call &&
       h(
         "p",

@@ -40,6 +40,8 @@ export class Activity {
     this.last = new Map();
     this.n = 0;
     this.isRead = false;
+    /** Whether what the journal has is here, or is not to be had. */
+    this.isKnown = false;
   }
 
   /** The turns, the last first; of one agent where it is named. */

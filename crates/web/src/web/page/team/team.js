@@ -85,6 +85,9 @@ export class TeamView {
     this.stale = new Set();
     this.drawnAt = performance.now();
     if ([...dirty].some((topic) => topic !== "log")) {
+      const { hasLists, activity } = this.app.state;
+      // A stream that came first would say that nothing was done, and cards would push it down a phone.
+      this.element.classList.toggle("is-beginning", !hasLists || !activity.isKnown);
       setText(this.sum, sumOf(this.app.state));
       this.cards.draw(this.agent);
       this.panel.update();

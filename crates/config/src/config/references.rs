@@ -129,9 +129,12 @@ fn report_shared_branches(reader: &ConfigReader<'_>, raw: &[RawAgent]) {
 /// Whether git takes a name for a branch.
 fn is_branch_name(name: &str) -> bool {
     let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
-    let is_part =
-        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
-    !name.starts_with(['-', '@'])
+    let is_part = |part: &str| {
+        let is_lock = part.as_bytes().ends_with(b".lock");
+        !part.is_empty() && !part.starts_with('.') && !is_lock
+    };
+    !name.starts_with('-')
+        && name != "@"
         && !name.ends_with('.')
         && !name.contains("..")
         && !name.contains("@{")

@@ -39,6 +39,24 @@ pub struct CommandEnd {
     pub log: PathBuf,
 }
 
+/// The bounds of a command in a worktree: those of an agent of a run there.
+fn bounds(
+    options: &RunOptions,
+    eisen_dir: &Path,
+    private: &Path,
+    closed: &Path,
+) -> Result<Bounds, String> {
+    let text = team_file(options, "worktree").map_err(|error| error.to_string())?;
+    let file = closed.join("eisen.toml");
+    std::fs::write(&file, text).map_err(|error| error.to_string())?;
+    let layered = load::read(&file, eisen_dir);
+    let layered = layered.map_err(|failure| format!("{:#}", failure.error()))?;
+    let agent = &layered.config.agents[0];
+    let zone = Zone::compile(&agent.zone.spec).map_err(|error| error.to_string())?;
+    let bounds = Bounds::new(zone.into(), agent.reach(private, None));
+    bounds.map_err(|error| error.to_string())
+}
+
 /// Runs a command to its end. Its output goes to a log, and line by line to `said`.
 pub(super) async fn run(
     command: &str,
@@ -58,17 +76,8 @@ pub(super) async fn run(
         known: toml::Table::new(),
         worktree: None,
     };
-    let rules = |_: &Path, private: &Path, closed: &Path| {
-        let text = team_file(&options, "worktree").map_err(|error| error.to_string())?;
-        let file = closed.join("eisen.toml");
-        std::fs::write(&file, text).map_err(|error| error.to_string())?;
-        let layered = load::read(&file, &eisen_dir);
-        let layered = layered.map_err(|failure| format!("{:#}", failure.error()))?;
-        let agent = &layered.config.agents[0];
-        let zone = Zone::compile(&agent.zone.spec).map_err(|error| error.to_string())?;
-        let bounds = Bounds::new(zone.into(), agent.reach(private, None));
-        bounds.map_err(|error| error.to_string())
-    };
+    let rules =
+        |_: &Path, private: &Path, closed: &Path| bounds(&options, &eisen_dir, private, closed);
     let sandbox = Sandbox::with_rules(folder, rules);
     let sandbox = sandbox.map_err(|error: SandboxError| failed(error.to_string()))?;
     let started = sandbox.with_variables(variables).spawn("sh", ["-c", command]).await;

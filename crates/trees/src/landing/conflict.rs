@@ -154,10 +154,7 @@ fn conflicts(text: &[u8]) -> usize {
             (begun, divided) = (Some(letters), None);
         } else if mark(line.trim_ascii_end(), b'=', b"").is_some_and(|it| Some(it) == begun) {
             divided = begun;
-        } else if ends_own(line) {
-            count += 1;
-            (begun, divided) = (None, None);
-        } else if mark(line, b'>', b" ").is_some_and(|it| Some(it) == divided) {
+        } else if ends_own(line) || mark(line, b'>', b" ").is_some_and(|it| Some(it) == divided) {
             count += 1;
             (begun, divided) = (None, None);
         }

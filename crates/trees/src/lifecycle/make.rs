@@ -63,8 +63,9 @@ pub fn make(
     let mut tree = planned(trees, repository, request)?;
     if let Some(before) = before {
         // Its recovery stays known, and what a copy was.
-        let Worktree { recovery, copied, linked, .. } = *before;
-        tree = Worktree { recovery, copied, linked, ..tree };
+        tree.recovery = before.recovery;
+        tree.copied = before.copied;
+        tree.linked = before.linked;
     }
     let mut made = trees.add(repository, tree)?;
     made.share(true);

@@ -214,7 +214,9 @@ fn locks_of_killed_gits_go_and_those_of_living_ones_stay() {
         tree.common.join("refs/heads/main.lock"),
         tree.common.join("refs/heads/other.lock"),
     ];
-    locks.iter().for_each(|lock| fs::write(lock, "").unwrap());
+    for lock in &locks {
+        fs::write(lock, "").unwrap();
+    }
     let all_there = || locks.iter().all(|lock| lock.exists());
     // A git that works in any of the worktrees may hold each of them.
     let slow = bed.top().join("git-slow");

@@ -64,7 +64,7 @@ impl Step<'_> {
         true
     }
 
-    fn to_its_end(&mut self, stage: &Stage) -> i32 {
+    fn finish(&mut self, stage: &Stage) -> i32 {
         let began = Instant::now();
         let code = eisen(stage, self.args).code;
         if code == 0 {
@@ -120,9 +120,9 @@ fn nothing_is_lost_by_kills_at_any_moment() {
         let what = format!("round {round}, {:?}, {percent} %, group: {with_all}", step.args);
         if round < order.len() {
             // The first time it shows how long it takes.
-            assert_eq!(step.to_its_end(&stage), 0, "{what}");
+            assert_eq!(step.finish(&stage), 0, "{what}");
         } else if step.takes.is_zero() || round % 5 == 0 {
-            step.to_its_end(&stage);
+            step.finish(&stage);
         } else {
             killed += usize::from(step.kill(&stage, percent, with_all));
         }

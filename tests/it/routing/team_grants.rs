@@ -43,7 +43,7 @@ fn what_is_allowed_for_the_team_outlasts_it_and_ends_by_revoking_it() {
     let mut port = team.steer_when_ready(&["ui"]);
     assert_eq!(port.prompt("ui", "write test/c.ts three"), "written");
     let revoked = stage.run(&["team", "grants", "revoke", "g1"]);
-    assert_eq!(revoked.stdout, "g1: revoked: ui may write test/** no more\n", "{revoked:?}");
+    assert_eq!(revoked.stdout, "g1: revoked: ui may no longer write test/**\n", "{revoked:?}");
     let told = stage.run(&["history", "--type", "grant.revoke"]);
     assert!(told.stdout.contains("write test/** by person"), "{told:?}");
     port.begin("ui", "write test/d.ts four");

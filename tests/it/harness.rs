@@ -25,7 +25,7 @@ pub(crate) use schema::assert_server_line;
 pub(crate) use stage::{AgentTable, Stage, agent};
 
 /// Never reached by a program that does what is tested.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Between two looks of a test at what it waits for: other tests run meanwhile.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);

@@ -129,7 +129,7 @@ impl MergeArgs {
             }
             return Ok(Some(json!(landing)));
         }
-        if self.commit && branches::commit_all(folder, branch, self.message.as_deref())? {
+        if self.commit && branches::commit_all(folder, branch, self.message.as_deref(), None)? {
             note(format_args!("committed what was not committed on {}", plain(branch)));
         }
         if self.pr {
@@ -168,7 +168,7 @@ impl MergeArgs {
             if let Some(task) = send_conflict(folder, branch, &into, self.json).await? {
                 return Err(Failure::Run(anyhow!("merge `{branch}` again when {task} is done")));
             }
-            branches::commit_all(folder, branch, None)?;
+            branches::commit_all(folder, branch, None, None)?;
             merged = branches::merge(&options, shared, &mut said).await;
         }
         let Merged { landing, checks } = merged?;

@@ -127,6 +127,11 @@ pub fn revert(tree: &Worktree, review: &Review, id: &str) -> Result<PathBuf, Rev
     }
 }
 
+/// The tree of git with all that a worktree has now, committed or not: the one of its [`Review`].
+pub fn tree_now(tree: &Worktree) -> Result<String, ReviewError> {
+    snapshot(tree).map(|(now, _)| now)
+}
+
 /// The tree of git with all that a worktree has now, and the files that no commit has so.
 fn snapshot(tree: &Worktree) -> Result<(String, Vec<String>), ReviewError> {
     if !tree.is_there()? {

@@ -321,6 +321,7 @@ fn branches_are_listed_checked_and_merged_over_the_port() {
         |tree: &Value| json!({ "commit": true, "squash": true, "message": "Eleven", "tree": tree });
     let refused = merge(&mut port, &how(&looked_at)).unwrap_err();
     assert!(refused["message"].as_str().unwrap().contains("look again"), "{refused}");
+    assert_eq!(git(&stage, UI, &["log", "-1", "--format=%s"]), "nine", "nothing was committed");
     assert_eq!(git(&stage, "shop", &["rev-parse", "main"]), main);
     let seen = port.call("get_review", &look).unwrap()["tree"].clone();
     let merged = merge(&mut port, &how(&seen)).unwrap();

@@ -31,7 +31,7 @@ fn a_command_runs_in_the_workspace_or_in_its_cwd() {
     assert_eq!(port.count(&json!({"type": "blocked"})), 0);
 }
 
-/// What the last terminal printed until now.
+/// Returns the next update of a terminal that has these members.
 fn printed(port: &mut Port, members: &Value) -> Value {
     let update = json!({"type": "session_update", "agent_id": "ui", "update": members});
     port.expect(&update)["update"].take()

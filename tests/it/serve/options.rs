@@ -13,7 +13,7 @@ fn set(port: &mut Port, option: &str, value: &str) -> Result<Value, Value> {
     port.call("set_session_option", &params)
 }
 
-/// What `list_agents` says is chosen in the agent's session.
+/// The options of the agent's session by `list_agents`.
 fn chosen(port: &mut Port) -> Value {
     port.call("list_agents", &json!({})).unwrap()[0]["sessions"][0]["chosen"].clone()
 }

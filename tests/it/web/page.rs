@@ -22,6 +22,16 @@ pub(super) fn open(stage: &Stage, driver: &Driver, name: &str, window: (u32, u32
     browser
 }
 
+/// The page on a desk and on a phone, each with the inbox in sight, in which nothing waits.
+pub(super) fn with_inbox(stage: &Stage, driver: &Driver) -> [Chromium; 2] {
+    [("desk", DESK), ("phone", PHONE)].map(|(name, window)| {
+        let browser = open(stage, driver, name, window);
+        browser.keys("i");
+        browser.shows("Nothing waits");
+        browser
+    })
+}
+
 pub(super) fn team(stage: &Stage) -> Team {
     let agents = vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")];
     stage.team(WEB, agents)
@@ -61,12 +71,7 @@ fn the_first_decision_wins_and_the_others_see_who_took_it() {
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
-    let desk = open(&stage, &driver, "desk", DESK);
-    let phone = open(&stage, &driver, "phone", PHONE);
-    for browser in [&desk, &phone] {
-        browser.keys("i");
-        browser.shows("Nothing waits");
-    }
+    let [desk, phone] = with_inbox(&stage, &driver);
     let turn = port.begin("ui", "read src/api/cart.rs");
     for browser in [&desk, &phone] {
         browser.shows("src/api/cart.rs");

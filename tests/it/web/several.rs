@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::browser::{Chromium, Driver};
-use super::page::{DESK, PHONE, open, team};
+use super::page::{team, with_inbox};
 use crate::harness::Stage;
 
 /// Waits until what was chosen has been there for long enough to be read.
@@ -18,12 +18,7 @@ fn several_cards_of_several_agents_are_decided_at_once() {
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
-    let desk = open(&stage, &driver, "desk", DESK);
-    let phone = open(&stage, &driver, "phone", PHONE);
-    for browser in [&desk, &phone] {
-        browser.keys("i");
-        browser.shows("Nothing waits");
-    }
+    let [desk, phone] = with_inbox(&stage, &driver);
     port.call("new_session", &json!({"agent_id": "ui"})).unwrap();
     let one = port.begin("ui", "write test/a.ts one");
     let two = port.begin("api", "write test/b.ts two");

@@ -36,42 +36,52 @@ pub enum ChoiceRequest {
 /// Something to choose: an auth method, a mode, a model, an option, a value of one, or a group of values.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Offer {
+pub(super) struct Offer {
     #[serde(deserialize_with = "lenient")]
-    id: Option<String>,
+    pub(super) id: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    model_id: Option<String>,
+    pub(super) model_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    value: Option<String>,
+    pub(super) value: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    name: String,
+    pub(super) name: String,
     #[serde(deserialize_with = "lenient")]
-    category: Option<String>,
+    pub(super) description: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) category: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) current_value: Option<String>,
     /// As the agent lists them.
-    options: Value,
+    pub(super) options: Value,
 }
 
 /// The settings in the answer to a request for a session.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct OfferedSettings {
+pub(super) struct OfferedSettings {
     #[serde(deserialize_with = "lenient")]
-    modes: OfferedModes,
+    pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    models: OfferedModels,
-    config_options: Value,
+    pub(super) modes: OfferedModes,
+    #[serde(deserialize_with = "lenient")]
+    pub(super) models: OfferedModels,
+    pub(super) config_options: Value,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct OfferedModes {
-    available_modes: Value,
+pub(super) struct OfferedModes {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) current_mode_id: Option<String>,
+    pub(super) available_modes: Value,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct OfferedModels {
-    available_models: Value,
+pub(super) struct OfferedModels {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) current_model_id: Option<String>,
+    pub(super) available_models: Value,
 }
 
 pub(super) fn auth_methods(initialized: &Value) -> Vec<Choice> {

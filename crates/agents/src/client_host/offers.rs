@@ -3,12 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::choice::{Choice, ChoiceRequest};
+use super::choice::{Choice, ChoiceRequest, Offer, OfferedSettings};
 use crate::acp;
-use crate::line::lenient;
 use crate::model::{SessionId, one_line};
 
 /// Sessions whose options are kept; those of others are not known.
@@ -83,56 +81,6 @@ pub(super) enum OptionNews {
     Options(Value),
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Announced {
-    #[serde(deserialize_with = "lenient")]
-    session_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    modes: AnnouncedModes,
-    #[serde(deserialize_with = "lenient")]
-    models: AnnouncedModels,
-    config_options: Value,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AnnouncedModes {
-    #[serde(deserialize_with = "lenient")]
-    current_mode_id: Option<String>,
-    available_modes: Value,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AnnouncedModels {
-    #[serde(deserialize_with = "lenient")]
-    current_model_id: Option<String>,
-    available_models: Value,
-}
-
-/// An option, a value of one, or a group of values.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct AnnouncedItem {
-    #[serde(deserialize_with = "lenient")]
-    id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    model_id: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    value: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    name: String,
-    #[serde(deserialize_with = "lenient")]
-    description: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    category: Option<String>,
-    #[serde(deserialize_with = "lenient")]
-    current_value: Option<String>,
-    /// As the agent lists them.
-    options: Value,
-}
-
 impl Learning {
     /// Returns the meaning of the answer to a request; `behind` is the name under which a new session goes.
     pub(super) fn of(method: &str, params: &Value, behind: Option<SessionId>) -> Option<Self> {
@@ -160,7 +108,7 @@ impl Offers {
         result: &Value,
         is_open: impl Fn(&SessionId) -> bool,
     ) -> Option<(SessionId, Chosen)> {
-        let announced: Announced = acp::read(result);
+        let announced: OfferedSettings = acp::read(result);
         match learning {
             Learning::Opened(named) => {
                 let session = named.or(announced.session_id.clone().map(SessionId::new))?;
@@ -227,10 +175,10 @@ impl Offers {
 }
 
 impl SessionOffers {
-    fn of(announced: &Announced) -> Self {
+    fn of(announced: &OfferedSettings) -> Self {
         let mut room = RoomLeft::default();
         let config = config_options(&announced.config_options, &mut room);
-        let Announced { modes, models, .. } = announced;
+        let OfferedSettings { modes, models, .. } = announced;
         let plain = [
             plain("mode", "Mode", modes.current_mode_id.as_ref(), ChoiceRequest::Mode, {
                 values(&modes.available_modes, |it| it.id.take(), &mut room)
@@ -329,12 +277,12 @@ fn plain(
 }
 
 fn config_options(all: &Value, room: &mut RoomLeft) -> Vec<SessionOption> {
-    let option = |it: AnnouncedItem| {
+    let option = |it: Offer| {
         let id = short(it.id)?;
         let name = shown(&it.name, LONGEST_NAME);
         let mut offered = values(&it.options, |it| it.value.take(), room);
         // They may be grouped.
-        for group in acp::list::<AnnouncedItem>(&it.options) {
+        for group in acp::list::<Offer>(&it.options) {
             offered.extend(values(&group.options, |it| it.value.take(), room));
         }
         (!offered.is_empty()).then(|| SessionOption {
@@ -351,10 +299,10 @@ fn config_options(all: &Value, room: &mut RoomLeft) -> Vec<SessionOption> {
 
 fn values(
     list: &Value,
-    id: fn(&mut AnnouncedItem) -> Option<String>,
+    id: fn(&mut Offer) -> Option<String>,
     room: &mut RoomLeft,
 ) -> Vec<OptionValue> {
-    let value = |mut it: AnnouncedItem| {
+    let value = |mut it: Offer| {
         let id = short(id(&mut it))?;
         let name = shown(&it.name, LONGEST_NAME);
         let name = if name.is_empty() { shown(&id, LONGEST_NAME) } else { name };

@@ -124,15 +124,11 @@ pub fn masked_output(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (said, end) = line.strip_suffix('\n').map_or((line, ""), |said| (said, "\n"));
-        match secret_from(said) {
-            Some(at) => {
-                masked.push_str(&said[..at]);
-                masked.push_str(MASKED);
-            }
-            None => said
-                .split_inclusive(char::is_whitespace)
-                .for_each(|word| masked.push_str(&without_password(word))),
+        let (said, mark) = secret_from(said).map_or((said, ""), |at| (&said[..at], MASKED));
+        for word in said.split_inclusive(char::is_whitespace) {
+            masked.push_str(&without_password(word));
         }
+        masked.push_str(mark);
         masked.push_str(end);
     }
     masked
@@ -259,6 +255,10 @@ mod tests {
             ("export GITHUB_TOKEN=\"x y\"\r\n", "export GITHUB_TOKEN=***\n"),
             ("> Authorization: Bearer abc\n", "> Authorization: ***\n"),
             ("origin https://me:abc@host/a.git (fetch)", "origin https://***@host/a.git (fetch)"),
+            (
+                "+ curl https://me:abc@host -H 'Authorization: Bearer x'",
+                "+ curl https://***@host -H 'Authorization: ***",
+            ),
             (
                 "token=7 tokens: 12, key = 3; const KEY = 4;",
                 "token=7 tokens: 12, key = 3; const KEY = 4;",

@@ -73,7 +73,7 @@ impl TeamUpdate<'_> {
         truncated: bool,
         exit_status: Option<TerminalExit>,
     ) -> Self {
-        let end = end_of(output);
+        let end = end_of(output, truncated);
         TeamUpdate::Terminal(ShownTerminal {
             terminal_id: id.to_owned().into(),
             output: masked_output(end).into(),
@@ -96,12 +96,13 @@ impl TeamUpdate<'_> {
     }
 }
 
-/// The last bytes of an output, from the beginning of a line where one is near.
-fn end_of(output: &str) -> &str {
-    if output.len() <= MOST_OUTPUT {
+/// The last bytes of an output, from the beginning of a line where one is near. Of a torn line, the name that makes the rest
+/// a secret may be away; `truncated`: the output begins with one already.
+fn end_of(output: &str, truncated: bool) -> &str {
+    if !truncated && output.len() <= MOST_OUTPUT {
         return output;
     }
-    let end = &output[output.ceil_char_boundary(output.len() - MOST_OUTPUT)..];
+    let end = &output[output.ceil_char_boundary(output.len().saturating_sub(MOST_OUTPUT))..];
     let torn = &end[..end.floor_char_boundary(LONGEST_TORN)];
     torn.find('\n').map_or(end, |at| &end[at + 1..])
 }
@@ -121,6 +122,10 @@ mod tests {
         let (output, truncated) = shown(&lines);
         assert!(truncated && lines.ends_with(&output) && output.starts_with("a line "));
         assert!(output.len() <= MOST_OUTPUT && output.len() > MOST_OUTPUT - LONGEST_TORN);
+        match TeamUpdate::terminal("t", "rest of a secret\nok\n", true, None) {
+            TeamUpdate::Terminal(shown) => assert_eq!(shown.output, "ok\n"),
+            TeamUpdate::Prompt(_) => unreachable!("a terminal"),
+        }
         let (output, truncated) = shown(&"é".repeat(MOST_OUTPUT));
         assert_eq!((output.len(), truncated), (MOST_OUTPUT, true));
     }

@@ -145,7 +145,12 @@ impl UpdateSight {
         }
         let Ok(value) = serde_json::from_str::<Value>(update) else { return false };
         if let Ok(TeamUpdate::Terminal(shown)) = TeamUpdate::deserialize(&value) {
-            return self.opens_terminal(key, &shown.terminal_id);
+            let opens = self.opens_terminal(key, &shown.terminal_id);
+            if shown.exit_status.is_some() {
+                // A later terminal may have its id.
+                self.terminals.shift_remove(&(key.clone(), shown.terminal_id.into_owned()));
+            }
+            return opens;
         }
         let call = value["toolCallId"].as_str().map(|id| (key.clone(), id.to_owned()));
         let is_open = self.sight.opens_all_in(&value)

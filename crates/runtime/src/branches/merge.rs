@@ -17,7 +17,7 @@ use crate::lifecycle::{Bringing, OF_CHECKS, WorktreeRequest, make};
 use crate::model::now_ms;
 use crate::program::Failure;
 use crate::repository::GitRepository;
-use crate::review::ChecksEnd;
+use crate::review::{ChecksEnd, tree_now};
 use crate::tree::{Worktree, Worktrees, default_folder, standing};
 
 /// A branch to merge, and how.
@@ -93,7 +93,7 @@ pub async fn merge(
         return Err(refused(LandingError::Nothing(branch.clone(), into)));
     }
     if repository.tip(&into).is_some() {
-        refuse_marks(&repository, branch, &into).map_err(refused)?;
+        refuse_marks(&repository, (branch, &tip), &into).map_err(refused)?;
     }
     let message = message(options, tree.as_ref());
     let made = commit(&repository, (branch, &tip), &into, options.way, &message);
@@ -163,12 +163,23 @@ pub fn undo_merge(folder: &Path, branch: &str) -> Result<Landing, Failure> {
 }
 
 /// Commits all that is not committed in the worktree of a branch, as the person; returns whether there was anything.
-pub fn commit_all(folder: &Path, branch: &str, message: Option<&str>) -> Result<bool, Failure> {
+/// `looked_at`: the tree of git that a person looked at, and nothing else is committed; None: whatever is there.
+pub fn commit_all(
+    folder: &Path,
+    branch: &str,
+    message: Option<&str>,
+    looked_at: Option<&str>,
+) -> Result<bool, Failure> {
     let (repository, trees) = repository_of(folder)?;
     let Some(tree) = trees.of_branch(&repository, branch) else { return Ok(false) };
     let failed = |error: LandingError| Failure::Run(error.into());
     if !tree.is_there().map_err(|error| failed(error.into()))? {
         return Ok(false);
+    }
+    if let Some(looked_at) = looked_at
+        && tree_now(&tree).map_err(|error| Failure::Run(error.into()))? != looked_at
+    {
+        return Err(failed(LandingError::NotLookedAt(branch.to_owned())));
     }
     let merge = under_way(&tree).map_err(failed)?;
     let is_ready = if merge.is_some() { tree.is_on_branch() } else { tree.is_settled() };

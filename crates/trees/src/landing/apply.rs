@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
@@ -253,6 +254,16 @@ fn bring_all(
     }
 }
 
+/// How long a merge takes to bring a checkout along, at most: what changes later is somebody else's.
+const MERGING: Duration = Duration::from_mins(1);
+
+/// Whether a file, or its folder where it is away, has not changed since a merge wrote.
+fn is_of_merge(file: &Path, landing: &Landing) -> bool {
+    let ends = SystemTime::UNIX_EPOCH + Duration::from_millis(landing.landed_at_ms) + MERGING;
+    let found = file.ancestors().find_map(|place| place.symlink_metadata().ok());
+    found.and_then(|found| found.modified().ok()).is_some_and(|changed| changed < ends)
+}
+
 /// Brings a checkout along that may have some of the files already.
 fn repair(repository: &GitRepository, place: &Path, landing: &Landing) -> Result<(), LandingError> {
     let mut diff = at(repository, place);
@@ -268,9 +279,10 @@ fn repair(repository: &GitRepository, place: &Path, landing: &Landing) -> Result
         let now = now_in(repository, place, &file, path, old.len())?;
         let is_none = |name: &str| name.bytes().all(|byte| byte == b'0');
         let is_old = now.as_deref() == Some(old);
-        // A git that is stopped leaves a file away, or the beginning of one.
+        // A git that is stopped leaves a file away, or the beginning of one. So may a person, later.
         let is_half = |now: &str| {
             now != new
+                && is_of_merge(&file, landing)
                 && (is_none(now)
                     || [old, new].into_iter().filter(|name| !is_none(name)).any(|name| {
                         is_beginning(repository, place, &file, path, name).unwrap_or(false)

@@ -176,18 +176,18 @@ fn mark(line: &[u8], letter: u8, name: &[u8]) -> Option<usize> {
 /// The lines that are counted as marks, for `git diff -G`.
 const MARKS: &str = "^(<<<<<<<+ |>>>>>>>+ )";
 
-/// Refuses a branch that has committed marks of a conflict: of a merge which was begun for its agent, or of its own.
+/// Refuses a branch whose commit `own` has marks of a conflict: of a merge which was begun for its agent, or of its own.
 pub fn refuse_marks(
     repository: &GitRepository,
-    branch: &str,
+    (branch, own): (&str, &str),
     into: &str,
 ) -> Result<(), LandingError> {
-    let [own, other] = [branch, into].map(|name| format!("refs/heads/{name}"));
-    let base = repository.git().args(["merge-base", &own, &other]).text().unwrap_or_default();
+    let other = format!("refs/heads/{into}");
+    let base = repository.git().args(["merge-base", own, &other]).text().unwrap_or_default();
     let from = if base.is_empty() { &other } else { &base };
     let mut diff = repository.git();
     diff.args(["diff", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "-z"]);
-    diff.args(["--text", "-G", MARKS, "--diff-filter=d", from, &own, "--"]);
+    diff.args(["--text", "-G", MARKS, "--diff-filter=d", from, own, "--"]);
     let names = diff.bytes()?;
     let count = |side: &str, path: &str| {
         let name = format!("{side}:{path}");
@@ -195,7 +195,7 @@ pub fn refuse_marks(
     };
     let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
-    let has_marks = |path: &String| count(&own, path) > count(from, path).max(count(&other, path));
+    let has_marks = |path: &String| count(own, path) > count(from, path).max(count(&other, path));
     let marked: Vec<_> = names.filter(has_marks).collect();
     if marked.is_empty() {
         return Ok(());

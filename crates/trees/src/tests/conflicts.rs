@@ -102,7 +102,8 @@ fn longer_marks_are_marks() {
     });
     assert_eq!(left(&tree), ["a.rst"]);
     commit_all(&tree.path);
-    let why = refuse_marks(&bed.repository(), "fix", "main").unwrap_err().to_string();
+    let why =
+        refuse_marks(&bed.repository(), ("fix", "refs/heads/fix"), "main").unwrap_err().to_string();
     assert!(why.contains("conflict markers committed, in a.rst: take"), "{why}");
 }
 
@@ -136,7 +137,7 @@ fn marks_that_somebody_took_out_are_settled() {
     write(&tree.path, "doc.md", settled);
     assert_eq!(left(&tree), [] as [&str; 0]);
     commit_all(&tree.path);
-    refuse_marks(&bed.repository(), "fix", "main").unwrap();
+    refuse_marks(&bed.repository(), ("fix", "refs/heads/fix"), "main").unwrap();
 }
 
 #[test]
@@ -152,10 +153,11 @@ fn marks_of_a_rebase_do_not_land() {
     assert!(!rebase.output().unwrap().status.success());
     git(&tree.path, &["add", "-A"]);
     git(&tree.path, &["-c", "core.editor=true", "rebase", "--continue"]);
-    let why = refuse_marks(&bed.repository(), "fix", "main").unwrap_err().to_string();
+    let why =
+        refuse_marks(&bed.repository(), ("fix", "refs/heads/fix"), "main").unwrap_err().to_string();
     assert!(why.contains("`fix` has conflict markers"), "{why}");
     write(&tree.path, "README.md", "both\n");
     write(&tree.path, "doc.md", "`<<<<<<<` begins one:\n<<<<<<< HEAD\n>>>>>>> x\n");
     commit_all(&tree.path);
-    refuse_marks(&bed.repository(), "fix", "main").unwrap();
+    refuse_marks(&bed.repository(), ("fix", "refs/heads/fix"), "main").unwrap();
 }

@@ -54,7 +54,7 @@ fn a_restore_that_was_killed_forgets_no_recovery() {
     let tree = bed.tree("fix");
     write(&tree.path, "notes.txt", "mine\n");
     bed.clean("fix");
-    // Once before it wrote a file, once without git's HEAD of it, and once with half a file.
+    // Before it wrote a file; without git's HEAD of it; with half a file; with an empty index.
     for kill in [
         |_: &Worktree| {},
         |tree: &Worktree| fs::remove_file(tree.git_dir.join("HEAD")).unwrap(),
@@ -227,9 +227,11 @@ fn locks_of_killed_gits_go_and_those_of_living_ones_stay() {
     living.kill().unwrap();
     living.wait().unwrap();
     // So may a program that has one open, whatever its name is.
-    let open = fs::File::open(&locks[2]).unwrap();
-    let mut other = Command::new("sleep");
-    let mut other = other.arg("60").stdin(open).spawn().unwrap();
+    let mut other = {
+        // The command goes with its file: else each fork beside this test would hold that too.
+        let open = fs::File::open(&locks[2]).unwrap();
+        Command::new("sleep").arg("60").stdin(open).spawn().unwrap()
+    };
     bed.settle();
     assert!(locks[2].exists());
     other.kill().unwrap();

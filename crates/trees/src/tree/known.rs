@@ -205,14 +205,14 @@ impl Worktree {
         }
     }
 
-    /// Whether its files are there; false: it was cleaned. The error is for one that somebody moved or removed.
+    /// Whether its files are there, all of them; false: it was cleaned, or is half made or half cleaned. The error is for one that somebody moved or removed.
     pub fn is_there(&self) -> Result<bool, WorktreeError> {
         let is_folder = self.path.is_dir();
         if self.state == WorktreeState::Ready && !is_folder {
             let (branch, place) = (self.branch.clone(), self.path.clone());
             return Err(WorktreeError::Missing { branch, place });
         }
-        Ok(self.state != WorktreeState::Gone && is_folder)
+        Ok(self.state == WorktreeState::Ready && is_folder)
     }
 
     /// The last commit that its log of HEAD has; None: there is none any more.

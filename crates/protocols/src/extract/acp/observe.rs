@@ -21,7 +21,7 @@ use super::sessions::LONGEST_ID;
 use super::steps::message_ended;
 use super::subject::Subject;
 use super::update::{CallFields, Origin, typed};
-use crate::extract::json::Members;
+use crate::extract::json::{self, Members};
 use crate::extract::uri;
 use crate::line::Direction;
 use crate::model::{
@@ -246,10 +246,10 @@ impl Acp {
         if self.is_closed(session) {
             return;
         }
+        let Some(update) = Members::of(raw).filter(|update| !claims_team(update)) else { return };
         if self.updates != UpdateDetail::None {
             self.reported.add(session, ActivityKind::Update(raw.into()));
         }
-        let Some(update) = Members::of(raw) else { return };
         self.usage_beside(session, params);
         let origin = match update.text("sessionUpdate").as_deref() {
             Some("tool_call") => Origin::Call,
@@ -387,4 +387,10 @@ impl Acp {
 fn session_of(members: &Members<'_>) -> Option<SessionId> {
     let id = members.text("sessionId")?;
     (id.len() <= LONGEST_ID).then(|| SessionId::new(&*id))
+}
+
+/// Whether an agent's update has a name of those that the team makes itself: readers would take it for one of these.
+fn claims_team(update: &Members<'_>) -> bool {
+    let mut names = update.iter().filter(|(name, _)| *name == "sessionUpdate");
+    names.any(|(_, kind)| json::text(kind).is_some_and(|kind| kind.starts_with("_eisen/")))
 }

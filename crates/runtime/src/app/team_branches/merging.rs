@@ -56,7 +56,7 @@ impl TeamBranches {
                 shared.worktree.checks.clear();
             }
             if commit {
-                branches::commit_all(&folder, &branch, message.as_deref())?;
+                branches::commit_all(&folder, &branch, message.as_deref(), tree.as_deref())?;
             }
             let options = MergeOptions { folder, branch, into, way, message, looked_at: tree };
             let mut said = |_: MergeNews<'_>| ();

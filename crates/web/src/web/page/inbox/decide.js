@@ -46,7 +46,8 @@ export class Decider {
 
   /** Decides one card of several: returns why it was not, if so. */
   async decideOne(card, decision, more) {
-    if (card.status !== "waits") return card.status === "sent" ? "another decision is on its way" : "";
+    if (card.status === "sent") return "another decision is on its way";
+    if (card.status !== "waits") return "somebody else decided";
     return this.decide(card, decision, { ...more, isOneOfSeveral: true });
   }
 

@@ -211,12 +211,15 @@ const looks = new WeakMap();
 
 /** A tool call is folded. While a command prints, only that is drawn. */
 function drawCall(el, call, app) {
-  const parts = call.parts.map((it) => (it.kind === "terminal" ? [it.id, !it.output] : [it.kind, it.size, (it.text ?? "").slice(-40)]));
+  const parts = call.parts.map((it) => (it.kind === "terminal" ? [it.id, !it.output] : it.kind));
+  const others = call.parts.filter((it) => it.kind !== "terminal");
   const { title, kind, status, places, code, signal, output, ms, refused } = call;
   const look = JSON.stringify([title, kind, status, places, code, signal, output.length, ms, refused.size, parts]);
   const known = looks.get(el);
-  looks.set(el, { call, look });
-  if (known?.call === call && known.look === look && el.firstElementChild?.tagName === "DETAILS")
+  looks.set(el, { call, look, others });
+  // A part that changes is another object.
+  const isSame = known?.call === call && known.look === look && others.every((it, at) => it === known.others[at]);
+  if (isSame && el.firstElementChild?.tagName === "DETAILS")
     return call.parts.filter((it) => it.kind === "terminal" && it.output).forEach(screenView);
   const [name, word] = KINDS[call.kind] ?? OTHER;
   const isPartly = call.refused.size > 0;

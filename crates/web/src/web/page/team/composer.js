@@ -66,8 +66,9 @@ export class Composer {
   /** Puts back what was not taken. */
   putBack(agent, text, pictures) {
     if (this.agent === agent && !this.pictures.length) this.setPictures(pictures);
-    if (this.agent === agent && !this.text.value) this.text.value = text;
-    else if (this.agent !== agent && !this.drafts.has(agent)) this.drafts.set(agent, text);
+    const behind = (typed) => (typed ? `${typed}\n${text}` : text);
+    if (this.agent === agent) this.text.value = behind(this.text.value);
+    else this.drafts.set(agent, behind(this.drafts.get(agent)));
   }
 
   typed(event) {

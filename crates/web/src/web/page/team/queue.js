@@ -161,7 +161,8 @@ export class Queue {
     const { before, area } = this.editing;
     this.editing = null;
     const text = area.value.trim();
-    if (text && text !== before) this.heard.lost(this.agent, text);
+    // One that is on its way says itself whether it was taken.
+    if (!area.disabled && text && text !== before) this.heard.lost(this.agent, text);
   }
 
   withdraw(it) {

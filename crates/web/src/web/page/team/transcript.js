@@ -173,8 +173,8 @@ export class Transcript {
   }
 
   /** A prompt that was sent, by this page or by another client: what this page showed already stays. */
-  asked(session, text) {
-    const own = this.blocks.findLast((it) => it.isOwn && it.text.startsWith(text));
+  asked(session, text, isCut) {
+    const own = this.blocks.find((it) => it.isOwn && (isCut ? it.text.startsWith(text) : it.text === text));
     if (!own) return void this.push("prompt", session, text);
     own.isOwn = false;
     own.session = session;
@@ -276,7 +276,7 @@ export class Transcripts {
     } else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update")
       transcript.toolCall(session, update);
     else if (update?.sessionUpdate === "_eisen/terminal") transcript.printed(session, update);
-    else if (update?.sessionUpdate === "_eisen/prompt") transcript.asked(session, short(update.text, LONGEST_BLOCK));
+    else if (update?.sessionUpdate === "_eisen/prompt") transcript.asked(session, short(update.text, LONGEST_BLOCK), update.truncated === true);
     else if (update?.sessionUpdate === "plan") this.plan(transcript, session, planText(update.entries));
     this.bound();
   }

@@ -61,7 +61,7 @@ use tool_form::ToolForm;
 pub use answers::{Answers, TurnAnswer};
 pub use branching::{Continuation, Document, Forking};
 pub use choice::ChoiceRequest;
-pub use content::{Content, is_command};
+pub use content::{Content, is_command, team_block};
 pub use draft::{PromptDraft, WaitingPrompt};
 pub use error::HostError;
 pub use handshake::{AgentInfo, PROTOCOL_VERSION};

@@ -56,6 +56,10 @@ fn the_next_prompt_says_what_repeats() {
     let heard = port.prompt("ui", "hello");
     assert!(heard.contains("You went in a loop in your last turn: the same tool call"), "{heard}");
     assert_eq!(port.prompt("ui", "hello"), "hello", "once");
+    // A person who looks back finds the prompt by the words that were typed.
+    let prompts = port.call("list_events", &json!({ "types": ["message.user"] })).unwrap();
+    let text = prompts["events"][1]["payload"]["text"].as_str().unwrap();
+    assert!(text.starts_with("hello\nYou went in a loop"), "{text}");
 }
 
 #[test]

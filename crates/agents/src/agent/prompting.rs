@@ -11,7 +11,7 @@ use super::{AgentError, Prompt, Surroundings};
 use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
 use crate::client_host::{
-    Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command,
+    Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command, team_block,
 };
 use crate::model::{AgentId, SessionKey};
 use crate::proxy::{LiveCalls, RelayHandle, Vitals};
@@ -53,7 +53,7 @@ impl Handover {
             return blocks;
         }
         let record = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        blocks.splice(0..0, record.map(|record| super::text_blocks(&record)).unwrap_or_default());
+        blocks.splice(0..0, record.map(|record| team_block(&record)));
         blocks
     }
 }
@@ -249,12 +249,12 @@ async fn with_notes(
         return blocks;
     }
     if let Some(nudge) = relay.take_nudge().await {
-        blocks.splice(0..0, super::text_blocks(&nudge));
+        blocks.insert(0, team_block(&nudge));
     }
     let notes = routing.notes(agent).await;
     if !notes.is_empty() {
         let text = format!("Since your last prompt:\n{}\n", notes.join("\n"));
-        blocks.splice(0..0, super::text_blocks(&text));
+        blocks.insert(0, team_block(&text));
     }
     blocks
 }

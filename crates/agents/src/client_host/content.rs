@@ -4,7 +4,7 @@ use std::fmt;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::PromptDraft;
 use crate::acp::{self, ContentBlock};
@@ -39,6 +39,11 @@ impl Content {
             Self::Now(_) | Self::Later(_) => None,
         }
     }
+}
+
+/// A block of the team in a prompt: the agent reads it, and those who look at the prompt see the person's words.
+pub fn team_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text, "annotations": { "audience": ["assistant"] } })
 }
 
 /// Whether a prompt is a command of the agent, such as `/compact`, and no path. An agent takes a command for

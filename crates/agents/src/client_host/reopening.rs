@@ -1,12 +1,12 @@
 //! The first prompt of a new session: a hint at the tools of the team, and what is done if the agent fails at
 //! them. Some agents start the MCP servers of a session only with its first prompt.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::host::Host;
 use super::tool_form::names_mcp;
-use super::{HostError, HostHandle, is_command};
+use super::{HostError, HostHandle, is_command, team_block};
 use crate::model::{SessionId, ToolsForm};
 
 impl<R, W> Host<R, W>
@@ -19,8 +19,7 @@ where
         let hint = self.shared.settings.tools.as_ref()?.hint.as_ref()?;
         let form = self.sessions.new_form(session)?;
         let is_told = form != ToolsForm::None && !is_command(blocks);
-        let annotations = json!({ "audience": ["assistant"] });
-        is_told.then(|| json!({ "type": "text", "text": hint, "annotations": annotations }))
+        is_told.then(|| team_block(hint))
     }
 
     /// Begins to open a session anew, with the tools in the next form, if its first prompt has failed for

@@ -73,7 +73,9 @@ fn a_turn_ends_with_what_the_server_says_of_it() {
     assert_eq!(port.prompt("oc", "lose"), "half of it");
     assert_eq!(port.prompt("oc", "again"), "again");
     assert_eq!(port.prompt("oc", "hostile"), "fine");
-    assert_eq!(server.state.lock().replies.last().unwrap()["reply"], "reject");
+    eventually("what names no file is refused", || {
+        server.state.lock().replies.last().is_some_and(|it| it["reply"] == "reject")
+    });
 
     let waiting = port.begin("oc", "wait");
     eventually("the turn runs", || server.state.lock().is_waiting());

@@ -122,6 +122,10 @@ impl BridgedSession {
             return None;
         }
         let turn = self.turn.as_mut()?;
+        if info.parent.is_some() && info.parent == turn.user_before {
+            // It answers the prompt before.
+            return None;
+        }
         if let Some(failure) = &info.error {
             turn.fail(failure);
         }
@@ -145,8 +149,11 @@ impl BridgedSession {
         })
     }
 
+    /// Takes the news that the session's work failed. Before the prompt of the turn was seen, an abort is of
+    /// the turn before, which may have ended by what was read of it.
     pub(super) fn failed(&mut self, failure: &SessionFailure) {
-        if let Some(turn) = &mut self.turn {
+        let Some(turn) = &mut self.turn else { return };
+        if !failure.is_abort() || self.last_user != turn.user_before {
             turn.fail(failure);
         }
     }

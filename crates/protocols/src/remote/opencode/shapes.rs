@@ -104,6 +104,9 @@ pub(super) struct Info {
     #[serde(rename = "sessionID")]
     pub(super) session: String,
     pub(super) role: Role,
+    /// The message of a user that it answers.
+    #[serde(rename = "parentID")]
+    pub(super) parent: Option<String>,
     #[serde(default)]
     pub(super) time: Time,
     pub(super) error: Option<SessionFailure>,

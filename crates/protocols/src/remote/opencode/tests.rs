@@ -312,6 +312,34 @@ fn what_was_lost_is_read_again() {
 }
 
 #[test]
+fn a_late_abort_is_of_the_turn_before() {
+    let mut bench = Bench::new();
+    bench.prompt();
+    bench.message("msg_u1", "user", json!({}));
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "ses_1"}});
+    let mut told = self::told(bench.bridge.client(cancel.to_string().as_bytes()));
+    // That it is idle is read before the events of its end come.
+    told += &bench.checked(false, vec![], vec![]);
+    bench.prompt();
+    let aborted = json!({"name": "MessageAbortedError", "data": {"message": "Aborted"}});
+    bench.event("session.error", json!({"sessionID": "ses_1", "error": aborted}));
+    let late = json!({"parentID": "msg_u1", "error": aborted});
+    told += &bench.message("msg_a1", "assistant", late);
+    told += &bench.message("msg_u2", "user", json!({}));
+    told +=
+        &bench.message("msg_a2", "assistant", with(ended("stop"), json!({"parentID": "msg_u2"})));
+    told += &bench.idle();
+    check(&told, &expect![[r#"
+        abort
+        check
+        answer {"stopReason":"cancelled"}
+        {"sessionUpdate":"usage_update","used":20,"size":1000,"cost":{"amount":0.25,"currency":"USD"}}
+        answer {"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3,"thoughtTokens":0,"cachedReadTokens":10,"cachedWriteTokens":0,"totalTokens":20}}
+    "#]]);
+}
+
+#[test]
 fn a_turn_that_fails_or_is_cancelled_ends_so() {
     let mut bench = Bench::new();
     bench.prompt();

@@ -2,10 +2,11 @@
 //! two branches share, and reviews over the port.
 
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{AgentTable, Port, Stage, Team, agent, eventually, program, run};
+use crate::harness::{AgentTable, Lines, Port, Stage, Team, agent, eventually, program, run};
 
 const CODE: &str = "def total():\n    return 1\n\ndef tax():\n    return 2\n";
 
@@ -446,4 +447,18 @@ fn a_zone_of_folders_can_have_a_sparse_worktree() {
     port.prompt("ui", "run echo more >> src/ui/app.ts && git commit -qam more");
     let names = git(&stage, "shop", &["ls-tree", "-r", "--name-only", "eisen/shop/ui"]);
     assert!(names.contains("src/api/cart.rs"), "{names}");
+}
+
+#[test]
+fn a_detached_team_shows_how_its_worktrees_are_made_while_they_are_made() {
+    let stage = repository();
+    let setup = "setup = \"echo preparing; until [ -e go ]; do sleep 0.02; done\"";
+    stage.configure("", vec![in_tree("ui").with(setup)]);
+    let mut up = stage.eisen_core(&["up", "-d"]);
+    let mut up = up.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = Lines::of(up.stderr.take().unwrap());
+    lines.until("ui: preparing");
+    stage.file(&format!("{UI}/go"), "");
+    assert!(up.wait().unwrap().success());
+    assert_eq!(stage.run(&["down"]).code, 0);
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -125,15 +126,28 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
     Ok(command.spawn()?)
 }
 
-/// Waits until the team of a process responds on its port.
+/// Waits until the team of a process responds on its port, and gives its lines as they come: a team that still makes
+/// its worktrees takes the connection, and answers later.
 async fn serving(eisen_dir: &Path, pid: u32, shown: &mut StartLines<'_>) -> RunInfo {
+    let mut responds = pin!(responding(eisen_dir, pid));
     loop {
+        let info = tokio::select! {
+            info = &mut responds => Some(info),
+            () = sleep(POLL_INTERVAL) => None,
+        };
         shown.go_on();
+        if let Some(info) = info {
+            return info;
+        }
+    }
+}
+
+async fn responding(eisen_dir: &Path, pid: u32) -> RunInfo {
+    loop {
         let teams = live_teams(eisen_dir).unwrap_or_default();
         if let Some(info) = teams.into_iter().find(|info| info.pid == pid)
             && ping(info.clone()).await.is_ok()
         {
-            shown.go_on();
             return info;
         }
         sleep(POLL_INTERVAL).await;

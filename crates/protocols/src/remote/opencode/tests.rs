@@ -330,13 +330,16 @@ fn a_late_abort_is_of_the_turn_before() {
     told +=
         &bench.message("msg_a2", "assistant", with(ended("stop"), json!({"parentID": "msg_u2"})));
     told += &bench.idle();
-    check(&told, &expect![[r#"
+    check(
+        &told,
+        &expect![[r#"
         abort
         check
         answer {"stopReason":"cancelled"}
         {"sessionUpdate":"usage_update","used":20,"size":1000,"cost":{"amount":0.25,"currency":"USD"}}
         answer {"stopReason":"end_turn","usage":{"inputTokens":7,"outputTokens":3,"thoughtTokens":0,"cachedReadTokens":10,"cachedWriteTokens":0,"totalTokens":20}}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

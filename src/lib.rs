@@ -23,7 +23,7 @@ pub use eisen_runtime::{
     app, branches, care, failover, home, jobs, program, team_file, tiers, turn,
 };
 pub use eisen_sandbox::{confine, process, zone};
-pub use eisen_team::{budget, capture, conflicts, routing, showing, tasks, tracker};
+pub use eisen_team::{budget, capture, conflicts, preview, routing, tasks, tracker};
 pub use eisen_trees::{landing, lifecycle, recovery, repository, review, tree};
 pub use eisen_web::{hub, web};
 pub use eisen_wire::{runs, tokens, view, wire};

@@ -29,11 +29,14 @@ const CRATES: [(&str, &[&str]); 14] = [
         ],
     ),
     ("eisen_sandbox", &["confine", "process", "sandbox", "zone"]),
-    ("eisen_team", &["budget", "capture", "conflicts", "routing", "showing", "tasks", "tracker"]),
+    ("eisen_team", &["budget", "capture", "conflicts", "routing", "preview", "tasks", "tracker"]),
     ("eisen_trees", &["landing", "lifecycle", "recovery", "repository", "review", "tree"]),
     ("eisen_web", &["hub", "web"]),
     ("eisen_wire", &["runs", "tokens", "view", "wire"]),
 ];
+
+/// Rooms that had another name: filters with the old one go on working.
+const RENAMED: [(&str, &str); 1] = [("showing", "preview")];
 
 /// Puts the names of crates into a log filter: `eisen_core` stands for all, and `eisen_core::ROOM` for the
 /// one that has the room.
@@ -59,7 +62,10 @@ fn of_room(path: &str) -> String {
     if path == "app" {
         return "eisen_runtime".to_owned();
     }
-    format!("{}::{path}", crate_of(room_of(path)).unwrap_or(PROGRAM))
+    let room = room_of(path);
+    let below = &path[room.len()..];
+    let room = RENAMED.iter().find(|(old, _)| *old == room).map_or(room, |(_, new)| *new);
+    format!("{}::{room}{below}", crate_of(room).unwrap_or(PROGRAM))
 }
 
 fn room_of(path: &str) -> &str {
@@ -74,7 +80,10 @@ fn crate_of(room: &str) -> Option<&'static str> {
 pub(super) fn unknown_rooms(filter: &str) -> Vec<&str> {
     let targets = filter.split(',').map(|it| it.split(['=', '[']).next().unwrap_or_default());
     let paths = targets.filter_map(|it| it.trim().strip_prefix(PROGRAM)?.strip_prefix("::"));
-    paths.map(room_of).filter(|room| *room != "cli" && crate_of(room).is_none()).collect()
+    let is_known = |room: &str| {
+        room == "cli" || crate_of(room).is_some() || RENAMED.iter().any(|(old, _)| *old == room)
+    };
+    paths.map(room_of).filter(|room| !is_known(room)).collect()
 }
 
 #[cfg(test)]
@@ -91,6 +100,7 @@ mod tests {
         assert_eq!(of("eisen_core::proxy::relay"), "eisen_agents::proxy::relay");
         assert_eq!(of("eisen_core::app=info"), "eisen_runtime=info");
         assert_eq!(of("eisen_core::app::up"), "eisen_runtime::app::up");
+        assert_eq!(of("eisen_core::showing::wanted=trace"), "eisen_team::preview::wanted=trace");
         assert_eq!(of("eisen_core::cli"), "eisen_core::cli");
         assert_eq!(of("eisen_core::bus[span]=info"), "eisen_base::bus[span]=info");
         let all: Vec<_> = CRATES.iter().map(|(name, _)| format!(",{name}=info")).collect();
@@ -104,8 +114,7 @@ mod tests {
             unknown_rooms("warn,eisen_core::zoen=debug, eisen_core::x::y[s]"),
             ["zoen", "x"]
         );
-        let known =
-            "eisen_core=info,eisen_core::cli,eisen_core::zone::open=trace,eisen_core::app,hyper::x";
+        let known = "eisen_core=info,eisen_core::cli,eisen_core::zone::open=trace,eisen_core::app,eisen_core::showing,hyper::x";
         assert!(unknown_rooms(known).is_empty());
     }
 

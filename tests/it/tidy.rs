@@ -67,12 +67,12 @@ const CRATES: &[(&str, &[Room])] = &[
         "team",
         &[
             ("budget", &[]),
-            ("showing", &[]),
+            ("preview", &[]),
             ("tasks", &[]),
-            ("conflicts", &["showing", "tasks"]),
+            ("conflicts", &["preview", "tasks"]),
             ("tracker", &[]),
             ("capture", &["tracker"]),
-            ("routing", &["showing", "tasks", "tracker"]),
+            ("routing", &["preview", "tasks", "tracker"]),
         ],
     ),
     (

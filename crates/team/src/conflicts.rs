@@ -13,20 +13,20 @@
 mod bases;
 mod board;
 mod claims;
-mod deciding;
+mod decisions;
 mod follow;
-mod knowing;
+mod knowledge;
 mod locks;
 mod lost;
-mod merging;
+mod merges;
 mod of_agent;
 mod stale;
 mod state;
 #[cfg(test)]
 mod tests;
-mod waiting;
+mod waits;
 mod workers;
-mod writing;
+mod write_gate;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -46,15 +46,15 @@ use crate::model::{
 use crate::tasks::Waits;
 
 pub use claims::{ClaimError, ClaimedLocks, LockClaim};
-pub use deciding::{ResolveError, ShownConflict};
-pub use knowing::KnownContent;
+pub use decisions::{ResolveError, ShownConflict};
+pub use knowledge::KnownContent;
 pub use locks::Lock;
-pub use merging::{MergeBase, PresentContent};
+pub use merges::{MergeBase, PresentContent};
 pub use of_agent::AgentConflicts;
 pub use state::HeldDecision;
-pub use waiting::{LockWait, Passage, Refused};
+pub use waits::{LockWait, Passage, Refused};
 pub use workers::{HolderProcess, LastWork, LockHolder};
-pub use writing::{Way, WriteGate};
+pub use write_gate::{Way, WriteGate};
 
 /// The settings that may change while the team runs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -5,8 +5,8 @@
 pub mod budget;
 pub mod capture;
 pub mod conflicts;
+pub mod preview;
 pub mod routing;
-pub mod showing;
 pub mod tasks;
 pub mod tracker;
 

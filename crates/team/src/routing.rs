@@ -2,7 +2,6 @@
 //! the orchestrator's briefing. Knows neither streams nor JSON-RPC.
 
 mod asked;
-mod asking;
 mod board;
 mod briefing;
 mod decision;
@@ -11,12 +10,13 @@ mod grants;
 mod judged;
 mod lanes;
 mod owners;
+mod preview;
+mod questions;
 mod queued;
 mod rates;
 mod reasons;
 mod request;
 mod rules;
-mod showing;
 mod shown;
 mod sweeps;
 mod task;

@@ -13,7 +13,7 @@ use crate::capture::RunFiles;
 use crate::conflicts::{AgentConflicts, MergeBase, Passage, PresentContent, Refused, WriteGate};
 use crate::model::code;
 use crate::model::{ConflictStrategy, SessionId, SessionKey};
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 use crate::zone::Permit;
 
 /// Bytes of a file that a write is merged with.

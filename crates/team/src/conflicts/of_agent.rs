@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Conflicts, KnownContent, LONGEST_SESSION, WriteGate};
 use crate::model::{AgentId, SessionId, SessionKey};
 
-use super::writing::Way;
+use super::write_gate::Way;
 
 /// The conflicts of an agent; cheap to clone.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use super::locks::{Lock, LockTime, Locks};
 use super::stale::Stales;
 use super::workers::{LockHolder, Workers};
 use crate::model::{AgentId, ConflictId, SessionKey, now_ms};
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 
 /// Denied and reported writes that are remembered, so that one write is no two conflicts; when full,
 /// all are forgotten.

@@ -12,7 +12,7 @@ use crate::bus::Bus;
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via,
 };
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 
 /// Settled accesses that are kept; the oldest is dropped first. Pending ones are always kept.
 const REMEMBERED: usize = 10_000;

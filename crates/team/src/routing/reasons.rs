@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::explain::{AccessReason, Explain};
 use super::task::RoutingMsg;
-use super::task::asking::AskingMsg;
+use super::task::questions::AskingMsg;
 use super::{RoutingHandle, briefing};
 use crate::model::{AgentId, BlockedId};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{Action, AgentId, BlockedId, SessionKey, Via};
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 
 /// The extent of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{AgentId, BlockedAccess};
-use crate::showing::{FoundFile, LookedAtFile, Wanted};
+use crate::preview::{FoundFile, LookedAtFile, Wanted};
 use crate::zone::Zone;
 
 /// An access as it is shown to whoever decides it.

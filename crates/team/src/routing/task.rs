@@ -1,14 +1,14 @@
 //! The routing task: owns the blocked accesses of the team, decides which are denied, held or
 //! granted, and publishes them.
 
-pub(super) mod asking;
 mod briefings;
-mod deciding;
+mod decisions;
 mod kernel;
 mod owners;
+mod preview;
+pub(super) mod questions;
 mod queue;
-mod requesting;
-mod showing;
+mod requests;
 mod story;
 mod waiters;
 mod widening;
@@ -23,9 +23,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::asking::AskingMsg;
 use self::kernel::{Counts, Stopped};
-use self::requesting::{asks_orchestrator, decided_by_rule, until_ms};
+use self::questions::AskingMsg;
+use self::requests::{asks_orchestrator, decided_by_rule, until_ms};
 use self::story::Stories;
 use super::board::{Board, BoardEntry, Briefing, Waiter};
 use super::briefing::BriefingDraft;
@@ -41,7 +41,7 @@ use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, OwnerAnswer, SessionId, SessionKey,
     TeamGrant, Topic, now_ms,
 };
-use crate::showing::SeenContent;
+use crate::preview::SeenContent;
 use crate::tasks::WaitGuard;
 use crate::tracker::TrackerHandle;
 

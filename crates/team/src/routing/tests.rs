@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::{Action, Event, GrantSpan, Via};
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 

@@ -16,7 +16,7 @@ use crate::proxy::contention::refusal;
 use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
 use crate::proxy::{NamedPath, ProxyError};
 use crate::routing::{RoutingHandle, Settlement};
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 
 /// An agent whose requests fill its lane in routing.
 type FullLane = (RoutingHandle, AgentId);

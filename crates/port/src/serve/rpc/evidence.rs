@@ -11,7 +11,7 @@ use crate::journal::{BlockedPayload, CallPayload, Event, EventType, Filter, Mess
 use crate::model::{BlockedAccess, mask_commands, masked_line, wire_path};
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 use crate::wire::ShownCall;
 
 /// Events of a turn that are looked at, and bytes of their payloads.

@@ -13,7 +13,7 @@ use crate::serve::rights::opens;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::serve::{Caller, Refused};
-use crate::showing::{FoundFile, Wanted};
+use crate::preview::{FoundFile, Wanted};
 use crate::wire::{
     self, ShowBlocked, ShowBlockedParams, ShowConflict, ShowConflictParams, ShownBlocked,
     ShownContent, ShownProgram,

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::*;
 use crate::model::{ConflictId, DecidedBy};
-use crate::showing::{FoundFile, Wanted};
+use crate::preview::{FoundFile, Wanted};
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
 /// A workspace in which `b` waits to write `src/f`, which `a` has locked.

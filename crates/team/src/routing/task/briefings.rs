@@ -1,7 +1,7 @@
 //! Selects which blocked accesses are in the orchestrator agent's next briefing.
 
 use super::Task;
-use super::requesting::asks_orchestrator;
+use super::requests::asks_orchestrator;
 use crate::model::{AgentId, BlockedId, BlockedStatus, SessionId, SessionKey};
 use crate::routing::Orchestrator;
 use crate::routing::board::{BoardEntry, Briefing};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::requesting::opens;
+use super::requests::opens;
 use super::{BoardEntry, Briefing, Task};
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey,

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Task;
 use super::queue::is_for_person;
-use super::requesting::{asks_orchestrator, decided_by_rule, until_ms};
+use super::requests::{asks_orchestrator, decided_by_rule, until_ms};
 use crate::model::{AccessRule, BlockedId, BlockedStatus, Decide, DecidedBy, Event, OwnerAnswer};
 use crate::routing::grants::Allowed;
 use crate::routing::owners::OwnerQuestion;

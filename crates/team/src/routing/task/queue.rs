@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 use super::Task;
-use super::requesting::judged;
+use super::requests::judged;
 use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, quoted,
 };

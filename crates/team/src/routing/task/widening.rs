@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::requesting::judged;
+use super::requests::judged;
 use super::{BoardEntry, Task};
 use crate::model::{
     Action, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event, GrantSpan,

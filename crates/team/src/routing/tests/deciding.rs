@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::DecidedBy;
-use crate::routing::task::asking::AskingMsg;
+use crate::routing::task::questions::AskingMsg;
 use crate::tasks::WaitKind;
 
 #[tokio::test(start_paused = true)]

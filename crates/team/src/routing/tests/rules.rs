@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use super::owners::answer_of;
 use super::*;
 use crate::model::{Decide, DecidedBy, RuleSpec};
-use crate::routing::task::asking::AskingMsg;
+use crate::routing::task::questions::AskingMsg;
 use crate::zone::{GitAccess, ZoneSpec};
 
 pub(super) fn rule(decide: Decide) -> RuleSpec {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::showing::FoundFile;
+use crate::preview::FoundFile;
 use crate::zone::{GitAccess, ZoneSpec};
 
 /// A team of `ui`, whose accesses are shown, and of `lead`, which may read `api/**`.

@@ -8,7 +8,7 @@ use crate::model::{
     OwnerAnswer, SessionMode, TeamGrant, TokensSaved, Via,
 };
 use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
-use crate::showing::{FoundFile, Wanted};
+use crate::preview::{FoundFile, Wanted};
 
 /// The version of what is shown.
 pub(in crate::serve) const VERSION: &str = "a25179d2fd9a9c0cf1fa24a8e4ef3e21";

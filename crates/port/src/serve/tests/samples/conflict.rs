@@ -7,7 +7,7 @@ use crate::conflicts::{
 use crate::model::{
     AgentId, Conflict, ConflictId, ConflictKind, ConflictStatus, DecidedBy, SessionId,
 };
-use crate::showing::{FoundFile, Wanted};
+use crate::preview::{FoundFile, Wanted};
 
 pub(super) fn conflict() -> Conflict {
     let (kind, status) = (ConflictKind::Held, ConflictStatus::Pending);

@@ -7,7 +7,7 @@ use super::locks::Lock;
 use super::state::ConflictState;
 use super::{Conflicts, HeldDecision};
 use crate::model::{AgentId, Conflict, ConflictId, ConflictStatus, DecidedBy, Event};
-use crate::showing::{FoundFile, LookedAtFile, SeenContent, Wanted};
+use crate::preview::{FoundFile, LookedAtFile, SeenContent, Wanted};
 use crate::zone::Zone;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

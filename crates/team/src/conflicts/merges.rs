@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stale::{FileVersion, Version};
-use super::waiting::Refused;
+use super::waits::Refused;
 use super::{Conflicts, WriteGate, is_locked_ever};
 use crate::changes::{Merge, merge3};
 use crate::journal::hash_of;

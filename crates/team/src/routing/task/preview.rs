@@ -2,9 +2,9 @@
 
 use super::Task;
 use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus};
+use crate::preview::SeenContent;
 use crate::routing::shown::Showable;
 use crate::routing::{Decider, ResolveError};
-use crate::showing::SeenContent;
 
 impl Task {
     /// Returns the facts that can be shown of an access that nobody decided.

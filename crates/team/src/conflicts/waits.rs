@@ -9,7 +9,7 @@ use super::Conflicts;
 use super::locks::LockRefused;
 use super::state::ConflictState;
 use crate::model::{AgentId, Conflict, ConflictId, ConflictStatus, Event, SessionKey};
-use crate::showing::Wanted;
+use crate::preview::Wanted;
 use crate::tasks::WaitGuard;
 
 /// How often a lock is looked at whose holder goes on working.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::Task;
-use super::requesting::{asks_orchestrator, opens, why_denied};
+use super::requests::{asks_orchestrator, opens, why_denied};
 use crate::model::{AccessRule, AgentId, BlockedId, SessionId};
 use crate::routing::grants::Allowed;
 use crate::routing::shown::Showable;

@@ -1,10 +1,10 @@
 //! Shows an access to whoever decides it, and decides it only while it is still as it was shown.
 
 use super::task::RoutingMsg;
-use super::task::asking::AskingMsg;
+use super::task::questions::AskingMsg;
 use super::{Decider, Decision, ResolveError, RoutingHandle, ShownAccess};
 use crate::model::{AgentId, BlockedAccess, BlockedId};
-use crate::showing::SeenContent;
+use crate::preview::SeenContent;
 
 impl RoutingHandle {
     /// Shows an access that is not decided. An agent sees the file only if its own zone lets it.

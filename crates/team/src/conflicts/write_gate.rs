@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Conflicts;
 use super::locks::{Lock, LockRefused};
 use super::state::ConflictState;
-use super::waiting::{LockWait, Refused};
+use super::waits::{LockWait, Refused};
 use crate::model::{Conflict, ConflictKind, ConflictStatus, ConflictStrategy, SessionKey, quoted};
 use crate::tasks::WaitKind;
 

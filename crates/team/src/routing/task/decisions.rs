@@ -11,10 +11,10 @@ use crate::model::{
     AccessRule, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event,
     GrantSpan, Record, SessionId, Via, now_ms, quoted,
 };
+use crate::preview::SeenContent;
 use crate::routing::board::Waiter;
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Settlement};
-use crate::showing::SeenContent;
 use crate::zone::GrantPattern;
 
 /// Messages kept for an agent until its next prompt; when full, the oldest is dropped.

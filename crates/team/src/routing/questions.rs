@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::mpsc;
 
 use super::task::RoutingMsg;
-use super::task::asking::AskingMsg;
+use super::task::questions::AskingMsg;
 use super::{AccessAnswer, AccessScope, Making, OwnerQuestion, Request, RoutingHandle, Whose};
 use crate::model::{
     AccessRule, Action, AgentId, BlockedId, OwnerAnswer, SessionId, SessionKey, Via, wire_path,

@@ -4,16 +4,16 @@
 mod actor;
 mod admission;
 mod concerns;
-mod confining;
+mod confinement;
 mod doorkeeper;
 mod lifecycle;
-mod locking;
+mod locks;
 mod plugged;
-mod prompting;
+mod prompts;
 mod run;
 mod slot_wait;
 mod stalls;
-mod writing;
+mod writes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,10 +42,10 @@ use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 use actor::{Actor, AgentMsg};
 use admission::pending_or;
-use prompting::{Handover, RunHandle};
+use prompts::{Handover, RunHandle};
 
 pub use admission::{Admission, Capacity};
-pub use confining::ZoneEnforcement;
+pub use confinement::ZoneEnforcement;
 pub use doorkeeper::{AgentDoorkeeper, DoorkeeperConfig};
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;

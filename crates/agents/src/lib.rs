@@ -12,6 +12,6 @@ use eisen_base::{acp, bus, kept, line, model};
 use eisen_export::metrics;
 use eisen_protocols::{extract, plugin};
 use eisen_sandbox::{confine, process, zone};
-use eisen_team::{budget, capture, conflicts, routing, preview, tracker};
+use eisen_team::{budget, capture, conflicts, preview, routing, tracker};
 #[cfg(test)]
 use eisen_testing as tests;

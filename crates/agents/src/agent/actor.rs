@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{StartPermit, USUAL_MEMORY, news_of, until};
-use super::confining::{RunParts, confine};
+use super::confinement::{RunParts, confine};
 use super::lifecycle::{Effect, Lifecycle, LifecycleEvent};
-use super::prompting::{Handover, RunHandle};
+use super::prompts::{Handover, RunHandle};
 use super::run::{Fresh, Run, RunEvent, next_of_run};
-use super::writing::files_of;
+use super::writes::files_of;
 use super::{AgentSettings, Plugin, Surroundings, ZoneEnforcement, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, Order, SessionId, now_ms};
 use crate::plugin::Conversation;

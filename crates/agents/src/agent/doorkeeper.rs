@@ -4,12 +4,12 @@
 mod contention;
 mod grace_period;
 mod late;
-mod losing;
-mod naming;
-mod observing;
-mod passing;
+mod losses;
+mod named_paths;
+mod passes;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -22,8 +22,8 @@ use tokio::sync::{oneshot, watch};
 use self::contention::Contention;
 use self::grace_period::GracePeriods;
 use self::late::Late;
-use self::observing::Observing;
-use self::passing::Passing;
+use self::passes::Passing;
+use self::uses::Observing;
 use crate::capture::{RunFiles, Stamp};
 use crate::confine::{Attempt, Doorkeeper, FileCall, PathMeaning};
 use crate::conflicts::AgentConflicts;

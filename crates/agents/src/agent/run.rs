@@ -12,12 +12,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::concerns::{Concerns, enforce, watch_workspace};
-use super::confining::{Private, RunParts};
+use super::confinement::{Private, RunParts};
 use super::lifecycle::LifecycleEvent;
 use super::plugged::{DUPLEX, Plugged, Wires, translated};
-use super::prompting::{Handover, RunHandle, send_briefings};
+use super::prompts::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
-use super::{AgentSettings, Surroundings, locking, pending_or, text_blocks, watch_over};
+use super::{AgentSettings, Surroundings, locks, pending_or, text_blocks, watch_over};
 use crate::bus::Bus;
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, PromptDraft, Screens, Urgency};
@@ -101,7 +101,7 @@ impl Run {
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
-        let gate = locking::gate(team, settings, rules.clone(), permits.clone());
+        let gate = locks::gate(team, settings, rules.clone(), permits.clone());
         let proxy = proxy(settings, team, gate, parts.clone(), plugged.is_some());
         let RunParts { running, vitals, files } = parts;
         let wires: Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
@@ -137,7 +137,7 @@ impl Run {
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         equip(&host, (settings, team), vitals.clone(), files.clone());
-        let locks = locking::begin(team, settings, process.pid(), &host, vitals.clone());
+        let locks = locks::begin(team, settings, process.pid(), &host, vitals.clone());
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();

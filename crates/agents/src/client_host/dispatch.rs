@@ -14,7 +14,7 @@ use super::host::Host;
 use super::messages::PendingAnswer;
 use super::permissions::{self, PermissionRequest};
 use super::requests::{Completed, RequestResult};
-use super::{HostError, PermissionPolicy, files, rpc, writing};
+use super::{HostError, PermissionPolicy, files, rpc, writes};
 use crate::model::code;
 use crate::model::{Action, NoMemory};
 use crate::zone::Permit;
@@ -110,7 +110,7 @@ where
                 let memory = memory.map_err(|why| no_memory("write the file", why))?;
                 let files = self.shared.files.get().cloned();
                 let conflicts = self.shared.conflicts.get().cloned();
-                let write = writing::write(params, permit, files, conflicts);
+                let write = writes::write(params, permit, files, conflicts);
                 self.requests.start(id, bytes, async {
                     let written = write.await.map(Completed::Result);
                     drop(memory);

@@ -1,10 +1,10 @@
 //! The attached editors of one agent: their pipes, their sessions and their open requests. Pure
 //! state, without access to the agent or the port.
 
-mod asking;
 mod early;
 mod editor;
 mod pipe;
+mod requests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 
 mod activities;
 mod budgets;
-mod holding;
-mod looping;
+mod held_requests;
+mod loops;
 mod violations;
 
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ use tokio::task::{unconstrained, yield_now};
 use tokio::time::Instant;
 
 use self::activities::MERGE_TIME;
-use self::looping::Looping;
+use self::loops::Looping;
 use self::violations::{RunningTurns, Violation};
 use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
@@ -193,7 +193,7 @@ where
                 break Ok(());
             }
             let done = tokio::select! {
-                read = holding::after(self.release_excess(), from_agent.read_buf(agent.space())),
+                read = held_requests::after(self.release_excess(), from_agent.read_buf(agent.space())),
                     if agent.is_open() && self.to_client.has_room(if exit_reason.is_some() { REMAINING_OUTPUT } else { 0 }) =>
                 {
                     let should_yield = read.as_ref().is_ok_and(|read| *read > YIELD_AFTER);

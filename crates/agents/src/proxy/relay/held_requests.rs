@@ -12,11 +12,11 @@ use crate::conflicts::{LockWait, Passage, Refused};
 use crate::extract::{Ask, Refusal};
 use crate::line::Direction;
 use crate::model::{Action, AgentId, Via};
+use crate::preview::Wanted;
 use crate::proxy::contention::refusal;
 use crate::proxy::gatekeeper::{GateAction, HeldRequest, orphaned};
 use crate::proxy::{NamedPath, ProxyError};
 use crate::routing::{RoutingHandle, Settlement};
-use crate::preview::Wanted;
 
 /// An agent whose requests fill its lane in routing.
 type FullLane = (RoutingHandle, AgentId);

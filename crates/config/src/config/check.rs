@@ -3,9 +3,9 @@
 //! Starts nothing and changes nothing. Zones judge files by name, as the walk follows no symbolic
 //! link; the target of an access is judged when it happens.
 
+mod enforcement;
 mod hints;
-mod holding;
-mod launching;
+mod launch;
 mod patterns;
 mod profile_notes;
 mod remembered;
@@ -16,8 +16,8 @@ mod survey;
 
 use std::path::{Path, PathBuf};
 
+use self::enforcement::{Holding, Tier};
 pub use self::hints::{hints, pattern_hint};
-use self::holding::{Holding, Tier};
 pub(super) use self::profile_notes::install;
 pub use self::remembered::remembered;
 use self::survey::Survey;
@@ -116,7 +116,7 @@ pub fn check(
         warnings.extend(relations(config, agent));
         warnings.extend(kernel.warning(agent));
         warnings.extend(profile_notes::warnings(agent, kernel.tier(agent)));
-        warnings.extend(launching::warnings(agent, kernel.tier(agent)));
+        warnings.extend(launch::warnings(agent, kernel.tier(agent)));
         warnings.extend(share(config, agent));
     }
     let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();

@@ -1,6 +1,6 @@
 //! `[zones]` and `[agents.zone]`: checks the patterns, and collects them in a `ZoneSpec`.
 
-mod sealing;
+mod seals;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::holding::{Holding, Tier};
+use super::enforcement::{Holding, Tier};
 use super::survey::{Claim, Survey};
 use super::{counted, found, hints, profile_notes, shown};
 use crate::config::errors::printable;

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::holding::Tier;
+use super::enforcement::Tier;
 use super::{Kernel, shown};
 use crate::config::Config;
 use crate::config::errors::printable;

@@ -5,7 +5,8 @@
 mod approval;
 mod blame;
 mod child;
-mod confining;
+mod child_process;
+mod confinement;
 mod consulted;
 mod extractor_host;
 mod frame;
@@ -14,7 +15,6 @@ mod library;
 mod load_error;
 mod overdue;
 mod reader;
-mod running;
 mod source;
 mod translation;
 mod translator;

@@ -20,7 +20,7 @@ const NAMED: &[(&str, usize, usize, &str)] = &[
     ("extract/acp/heard.rs", 0, 3, "ACP"),
     ("extract/acp/observe.rs", 0, 3, "ACP"),
     ("extract/acp/replies.rs", 1, 0, "ACP"),
-    ("extract/acp/running.rs", 0, 7, "ACP"),
+    ("extract/acp/executions.rs", 0, 7, "ACP"),
     ("extract/acp/update.rs", 0, 14, "ACP"),
     ("journal/event.rs", 0, 1, "payloads of any type"),
     ("journal/fold/messages.rs", 0, 2, "ACP"),

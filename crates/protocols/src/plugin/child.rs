@@ -7,9 +7,9 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::child_process::{AwaitedReply, ChildSpec, PluginProcess};
 use super::frame::{self, ChildRole};
 use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
-use super::running::{AwaitedReply, ChildSpec, PluginProcess};
 use crate::process::Launcher;
 
 /// First and longest wait before a child that died is replaced.

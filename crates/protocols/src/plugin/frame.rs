@@ -53,8 +53,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::plugin::child_process::StepResult;
     use crate::plugin::library::Description;
-    use crate::plugin::running::StepResult;
     use crate::plugin::{CallOutput, InstanceCall};
 
     #[test]

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use super::approval::Approval;
-use super::confining;
+use super::confinement;
 use super::frame::{self, COMMAND, ChildRole, HEAD, LONGEST};
 use super::reader::InProcess;
 use super::{CallOutput, Library};
@@ -89,7 +89,7 @@ fn serve(
 /// Confines this process, then loads the library. Without confinement only an approved library is
 /// loaded.
 fn load(library: &Path, approval: Option<Approval>) -> Result<Library, String> {
-    let loaded = match (confining::enter(library), approval) {
+    let loaded = match (confinement::enter(library), approval) {
         (Ok(()), _) => Library::load(library),
         (Err(_), Some(approval)) => Library::load_approved(library, approval),
         (Err(why), None) => {

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use super::approval::Approval;
 use super::child::Child;
+use super::child_process::ChildSpec;
 use super::library::Library;
 use super::reader::{RecordReader, Watched};
-use super::running::ChildSpec;
 use crate::process::Launcher;
 
 /// An agent's plugin.

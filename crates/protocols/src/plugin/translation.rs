@@ -1,10 +1,10 @@
 //! Translates between ACP and a plugin's records: a client's lines become intents for the plugin,
 //! and records become an agent's ACP lines. Pure.
 
-mod asking;
 mod client;
 mod conversation;
 mod counted;
+mod permissions;
 mod transcript;
 mod updates;
 

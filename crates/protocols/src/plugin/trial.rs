@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::approval::Approval;
+use super::child_process::{AwaitedReply, ChildSpec, PluginProcess, StepResult};
 use super::frame::{self, ChildRole};
 use super::library::Description;
-use super::running::{AwaitedReply, ChildSpec, PluginProcess, StepResult};
 use crate::process::Launcher;
 
 /// The result of checking a usable plugin.

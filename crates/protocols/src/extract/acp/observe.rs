@@ -11,12 +11,12 @@ use serde_json::value::RawValue;
 
 use super::Acp;
 use super::call::{ToolCallState, Touched};
+use super::executions::runs;
 use super::frame::Frame;
 use super::gate::{GatedRequest, Permission};
 use super::models::Choice;
 use super::modes;
 use super::pending::{AgentRequest, ClientRequest, PendingRequest};
-use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::steps::message_ended;
 use super::subject::Subject;

@@ -4,7 +4,7 @@
 //! Accepts any text: open quotes end with it. Linear and without recursion, since the text may be
 //! hostile; substitutions are returned as separate texts. Knows no programs and no files.
 
-mod quoting;
+mod quotes;
 
 use super::word::{Word, WordPart};
 

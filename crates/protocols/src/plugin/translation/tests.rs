@@ -286,7 +286,7 @@ fn what_is_asked_is_answered_once() {
     ] {
         hears(it, line, expected);
     }
-    for id in 0..super::asking::MOST_ASKS {
+    for id in 0..super::permissions::MOST_ASKS {
         let (id, title, command) = (format!("many {id}").into(), "T".into(), "ls".into());
         let asked = reported(it, Record::Ask { id, title, accesses: Vec::new(), command });
         assert!(asked.contains("request_permission"), "{asked}");

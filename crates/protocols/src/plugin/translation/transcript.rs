@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use eisen_plugin::Record;
 use serde_json::{Value, json};
 
-use super::asking::MOST_ASKS;
+use super::permissions::MOST_ASKS;
 use super::{Conversation, Intent, Translated, Translation};
 use crate::line::Direction;
 

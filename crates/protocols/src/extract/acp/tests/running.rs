@@ -5,7 +5,7 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 
 use super::{acp, observe};
-use crate::extract::acp::running::LONGEST_TEXT;
+use crate::extract::acp::executions::LONGEST_TEXT;
 use crate::extract::{Acp, Extractor};
 use crate::model::{ActivityKind, UpdateDetail};
 

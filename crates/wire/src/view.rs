@@ -3,9 +3,9 @@
 //! browser.
 
 mod heat;
+mod inbox;
 mod layout;
 mod log;
-mod waiting;
 
 use std::collections::HashMap;
 
@@ -17,10 +17,10 @@ use serde_json::Value;
 
 use self::heat::HeatMap;
 pub use self::heat::HotFile;
+use self::inbox::PendingList;
+pub use self::inbox::{CardId, CardKind, Undecided};
 pub use self::layout::{Layout, LayoutPart, Placed, SIDE, Tile};
 pub use self::log::{Log, LogEntry, SweepCount, access_text, decider, folded_noise};
-use self::waiting::PendingList;
-pub use self::waiting::{CardId, CardKind, Undecided};
 use crate::model::{AgentState, BudgetState};
 use crate::wire::{AgentDetails, Blocked, Budget, ConflictLine, ConflictList, ServerLine};
 

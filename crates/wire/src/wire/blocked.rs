@@ -119,7 +119,7 @@ pub struct ResolveParams {
     #[schemars(extend("x-tool" = tool("Id of the access, as list_blocked lists it").at(0)))]
     pub id: TeamId<'static>,
     /// Only if the access still is as `show_blocked` showed it with this `version`.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub version: Option<String>,
     #[serde(flatten)]
     pub verdict: DecisionParam,

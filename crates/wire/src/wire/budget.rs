@@ -100,7 +100,7 @@ pub struct BudgetMinutes {
 #[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RaiseBudgetParams {
     /// The team's budget if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub agent_id: Option<AgentName<'static>>,
     /// The new totals; what is left out stays.
     pub tokens: Option<u64>,

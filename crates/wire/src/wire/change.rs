@@ -31,19 +31,19 @@ method! {
 #[derive(Clone, Default, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct GetDiffParams {
     /// Only of this agent; of all agents if left out.
-    #[serde(default, alias = "agent", deserialize_with = "super::reading::name")]
+    #[serde(default, alias = "agent", deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("Only what this agent changed").named("agent")))]
     pub agent_id: Option<AgentName<'static>>,
     /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
     /// the wire.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("Only what was changed in this session")))]
     pub session_id: Option<String>,
     /// Only of this turn, of the agent's first session unless another is named.
     #[schemars(extend("x-tool" = tool("Only what was changed in this turn")))]
     pub turn: Option<u64>,
     /// Only behind the event with this id.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub since: Option<String>,
     /// Whether files that git ignores are in it.
     #[serde(default)]
@@ -143,12 +143,12 @@ pub struct UndoParams {
     pub agent_id: AgentName<'static>,
     /// The session's id of the wire or the journal, or the beginning of the journal's. All sessions if left
     /// out; with `turn` the agent's first.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
     /// Only what it wrote in this turn.
     pub turn: Option<u64>,
     /// Only what it wrote behind the event with this id.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub since: Option<String>,
     /// Only say what would be done.
     #[serde(default)]
@@ -164,7 +164,7 @@ pub struct UndoParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct RedoParams {
     /// The last undo of any agent if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub agent_id: Option<AgentName<'static>>,
     #[serde(default)]
     pub dry_run: bool,

@@ -114,7 +114,7 @@ pub struct ResolveConflictParams {
     /// With `deny`: what the agent is told.
     pub message: Option<String>,
     /// Only if the write still is as `show_conflict` showed it with this `version`.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub version: Option<String>,
 }
 

@@ -39,18 +39,18 @@ method! {
 pub struct ListEventsParams {
     /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
     /// the wire.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
     /// Only of this agent.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub agent_id: Option<AgentName<'static>>,
     /// Only of these types; `tool` stands for all that begin with `tool.`.
     pub types: Option<Vec<String>>,
     /// Only behind the event with this id: `next` of the answer before.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub after: Option<String>,
     /// Only before the event with this id: with `last` the `next` of the answer before.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub before: Option<String>,
     /// The last of these events, and not the first.
     #[serde(default)]
@@ -91,7 +91,7 @@ pub struct Event<'a> {
     pub timestamp: u64,
     pub turn: Option<u64>,
     /// Its fields depend on the type.
-    #[serde(deserialize_with = "super::reading::raw")]
+    #[serde(deserialize_with = "super::fields::raw")]
     #[schemars(with = "Map<String, Value>")]
     pub payload: Cow<'a, RawValue>,
 }

@@ -106,7 +106,7 @@ pub struct MapSnapshot<'a> {
     #[schemars(with = "std::collections::BTreeMap<String, Node>")]
     pub nodes: Vec<Node<'a>>,
     /// Accesses to further paths that did not fit on the map; only if there were any.
-    #[serde(default, skip_serializing_if = "super::reading::is_zero")]
+    #[serde(default, skip_serializing_if = "super::fields::is_zero")]
     pub omitted: u64,
     /// Only if true: `delta` lines with the same `seq` follow, which are part of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -35,7 +35,7 @@ pub struct ChosenOptions<'a> {
 pub struct ListSessionOptionsParams {
     pub agent_id: AgentName<'static>,
     /// The agent's default session if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct ListSessionOptionsParams {
 pub struct SetSessionOptionParams {
     pub agent_id: AgentName<'static>,
     /// The agent's default session if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
     /// The id of the option, or its category: `mode`, `model`.
     pub option: String,

@@ -54,7 +54,7 @@ type Raw = Box<RawValue>;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ListSessionsParams {
     /// Only sessions of this agent.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub agent_id: Option<AgentName<'static>>,
 }
 
@@ -140,19 +140,19 @@ pub struct SessionState<'a> {
     pub agent_id: AgentName<'a>,
     pub session_id: Cow<'a, str>,
     pub mode: NameOf<SessionMode>,
-    #[serde(deserialize_with = "super::reading::raw")]
+    #[serde(deserialize_with = "super::fields::raw")]
     #[schemars(with = "Option<Model>")]
     pub model: Cow<'a, Option<Raw>>,
-    #[serde(deserialize_with = "super::reading::raw")]
+    #[serde(deserialize_with = "super::fields::raw")]
     #[schemars(with = "Vec<Value>")]
     pub history: Cow<'a, [Raw]>,
-    #[serde(deserialize_with = "super::reading::raw")]
+    #[serde(deserialize_with = "super::fields::raw")]
     #[schemars(with = "Option<String>")]
     pub summary: Cow<'a, Option<Raw>>,
-    #[serde(deserialize_with = "super::reading::raw")]
+    #[serde(deserialize_with = "super::fields::raw")]
     #[schemars(with = "Vec<Value>")]
     pub context: Cow<'a, [Raw]>,
-    #[serde(deserialize_with = "super::reading::raw")]
+    #[serde(deserialize_with = "super::fields::raw")]
     #[schemars(with = "Vec<SessionKey>")]
     pub providers: Cow<'a, [Raw]>,
     /// The team that recorded it; left out if a client made it.
@@ -168,7 +168,7 @@ pub struct SessionState<'a> {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,
     /// Fields of other versions.
-    #[serde(flatten, deserialize_with = "super::reading::raw")]
+    #[serde(flatten, deserialize_with = "super::fields::raw")]
     #[schemars(skip)]
     pub rest: Cow<'a, BTreeMap<String, Raw>>,
 }

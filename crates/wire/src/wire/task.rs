@@ -72,11 +72,11 @@ pub struct DelegateParams {
     pub files: Vec<String>,
     /// A branch on which a helper of the agent works on it, in a worktree of its own, with the agent's profile, zone and
     /// budget. None: the agent itself does it.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("A new branch, or an earlier one of your team: a helper of the agent works there in a worktree of its own, and commits").most(200)))]
     pub branch: Option<String>,
     /// Makes a repeated request the same request.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("A name of yours: a repeated call with it begins no second task").most(256)))]
     pub key: Option<String>,
 }

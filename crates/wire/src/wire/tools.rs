@@ -2,10 +2,10 @@
 //! argument stands at the field of the method's params.
 
 mod argument;
-mod giving;
+mod delegation;
+mod oversight;
 mod parameter;
-mod seeing;
-mod working;
+mod teamwork;
 
 use std::sync::LazyLock;
 
@@ -58,7 +58,7 @@ const BOTH: &[Audience] = &[Audience::Lead, Audience::Member];
 
 /// All tools, by what they are for.
 static TOOLS: LazyLock<Vec<TeamTool>> = LazyLock::new(|| {
-    [seeing::tools(), giving::tools(), working::tools()].into_iter().flatten().collect()
+    [oversight::tools(), delegation::tools(), teamwork::tools()].into_iter().flatten().collect()
 });
 
 pub fn tools() -> impl Iterator<Item = &'static TeamTool> {

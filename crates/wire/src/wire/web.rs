@@ -63,7 +63,7 @@ pub struct NewWebToken {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WebRevokeParams {
     /// Only the credential with this id.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub id: Option<UniqueId<'static>>,
 }
 

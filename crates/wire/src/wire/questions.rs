@@ -59,11 +59,11 @@ pub struct RequestAccessParams {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AskOwnerParams {
     /// Its owner is asked.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("The path whose owner is asked; this or `agent`").at(1)))]
     pub path: Option<String>,
     /// The agent to ask, if not the path's owner.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("Id of the agent to ask").at(2)))]
     pub agent: Option<AgentName<'static>>,
     #[schemars(extend("x-tool" = tool("The question: the owner sees only this text and the path").most(MESSAGE).at(0)))]
@@ -153,7 +153,7 @@ pub struct Reported {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct StartHelperParams {
     /// Given by a person; an agent is the parent of what it starts.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub parent: Option<AgentName<'static>>,
     /// The prompt that the helper gets.
     #[schemars(extend("x-tool" = tool("What the helper is to do: it sees only this text").most(TASK)))]
@@ -162,15 +162,15 @@ pub struct StartHelperParams {
     #[schemars(extend("x-tool" = tool("Patterns of the files that it may write, within your own zone (`src/ui/tests/**`)").most(100)))]
     pub zone: Vec<String>,
     /// The launch profile of its program; the parent's program if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("The launch profile of its program; your own program if left out")))]
     pub profile: Option<String>,
     /// A branch on which it works, in a worktree of its own beside the repository.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("A new branch, or an earlier one of your team: it works there in a worktree of its own, and commits").most(200)))]
     pub branch: Option<String>,
     /// Makes a repeated request the same request.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     #[schemars(extend("x-tool" = tool("A name of yours: a repeated call with it starts no second helper").most(256)))]
     pub key: Option<String>,
 }

@@ -56,7 +56,7 @@ method! {
 pub struct PromptParams {
     pub agent_id: AgentName<'static>,
     /// The agent's default session if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
     /// Short for one text block.
     pub text: Option<String>,
@@ -89,7 +89,7 @@ pub struct Prompted {
 pub struct CancelParams {
     pub agent_id: AgentName<'static>,
     /// All sessions of the agent if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
     /// Also withdraw queued prompts: true if left out.
     pub queued: Option<bool>,
@@ -109,10 +109,10 @@ pub struct Cancelled {
 pub struct ListPromptsParams {
     pub agent_id: AgentName<'static>,
     /// All sessions of the agent if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub session_id: Option<String>,
     /// Only this prompt, with its whole text.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub id: Option<String>,
 }
 
@@ -170,10 +170,10 @@ pub struct ForkSessionParams {
     pub session_id: String,
     /// The branch point, an event of the session by its id or the beginning of one; the session's
     /// head if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub at: Option<String>,
     /// The agent that goes on; the session's own if left out.
-    #[serde(default, deserialize_with = "super::reading::name")]
+    #[serde(default, deserialize_with = "super::fields::name")]
     pub agent_id: Option<AgentName<'static>>,
 }
 

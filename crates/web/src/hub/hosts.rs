@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::forward::{self, Errand};
-use super::merging;
+use super::merged_answers;
 use super::message::{Beat, Sender};
-use super::naming;
+use super::names;
 use super::presence::{BeatNews, Presence};
 use crate::model::{AgentId, now_ms};
 use crate::serve::Refused;
@@ -77,8 +77,8 @@ impl Hosts {
         params: Map<String, Value>,
     ) -> Result<Value, Refused> {
         let mut result = self.ask_team(host, by, method, params).await?;
-        naming::result_to_hub(&mut result, method, host);
-        for item in merging::items(method, &mut result) {
+        names::result_to_hub(&mut result, method, host);
+        for item in merged_answers::items(method, &mut result) {
             if let Value::Object(item) = item {
                 item.insert("host".to_owned(), host.into());
             }

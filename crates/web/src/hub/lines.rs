@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::naming;
+use super::names;
 use crate::line::lenient;
 use crate::model::{
     AgentId, FileNode, Relayed, SessionId, SessionKey, SessionMode, Topic, Touch, Variants,
@@ -134,10 +134,10 @@ pub(super) fn read(
     let LineHead { kind, id, .. } = LineHead::of(&value);
     if kind == "rpc_result" && id == JOINED {
         let JoinedAnswer { result: mut agents } = JoinedAnswer::deserialize(value)?;
-        naming::result_to_hub(&mut agents, &ListAgents::FACTS, host);
+        names::result_to_hub(&mut agents, &ListAgents::FACTS, host);
         return Ok(HubLine::Joined(agents));
     }
-    naming::line_to_hub(&mut value, &kind, host);
+    names::line_to_hub(&mut value, &kind, host);
     let LineHead { agent_id, session_id, session_mode, id, status, .. } = LineHead::of(&value);
     let key = SessionKey::new(AgentId::new(agent_id), SessionId::new(session_id));
     let mode = named(&session_mode).or_else(|| mode_of(&key));

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::hosts::Hosts;
 use super::message::{kind, subject};
-use super::naming;
+use super::names;
 use super::presence::MOST;
 use crate::model::{AgentId, Relayed};
 use crate::routing::RoutingHandle;
@@ -83,7 +83,7 @@ impl Neighbours {
     fn host_in(&self, method: &Facts, params: Option<&RawValue>) -> Option<String> {
         let own = &self.0.get()?.host;
         let mut params = fields(params)?;
-        naming::from_hub(&mut params, method).ok()?.filter(|host| host != own)
+        names::from_hub(&mut params, method).ok()?.filter(|host| host != own)
     }
 
     /// Prompts the orchestrator agent `HOST/AGENT` with what waits for it, until the team ends.
@@ -145,7 +145,7 @@ impl RemoteTeams for Neighbours {
             let own = &reached.host;
             let mut params = fields(params).unwrap_or_default();
             let host =
-                naming::from_hub(&mut params, method).map_err(|why| Refused::new(400, why))?;
+                names::from_hub(&mut params, method).map_err(|why| Refused::new(400, why))?;
             let host = host.ok_or_else(away)?;
             let agent = by.agent.map(|agent| AgentId::new(format!("{own}/{agent}")));
             let by = Visitor { owner: format!("{own}/{}", by.owner), agent, ..by };

@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::hosts::Hosts;
 use super::key::HubKey;
-use super::merging;
+use super::merged_answers;
 use super::message::{self, Beat, Chunk, Sender, Sync, kind, subject};
 use super::mirror::{AfterLine, Mirror};
-use super::naming;
+use super::names;
 use super::nats;
 use super::presence::{BeatNews, EVERY, SILENCE};
 use super::upstream::{Taken, Upstream};
@@ -84,7 +84,7 @@ impl Hub {
         let params = params.map_or("{}", RawValue::get);
         let mut params: Map<String, Value> = serde_json::from_str(params)
             .map_err(|_| wrong("params: must be an object".to_owned()))?;
-        if let Some(host) = naming::from_hub(&mut params, method).map_err(wrong)? {
+        if let Some(host) = names::from_hub(&mut params, method).map_err(wrong)? {
             return self.0.hosts.ask(&host, by, method, params).await;
         }
         let merge = match method.hub {
@@ -126,13 +126,13 @@ impl Hub {
                 }
             };
             match &mut all {
-                Some(all) => merging::add(all, answer),
+                Some(all) => merged_answers::add(all, answer),
                 None => all = Some(answer),
             }
         }
         match (all, refused) {
             (Some(mut all), _) => {
-                merging::sort(merge, &mut all);
+                merged_answers::sort(merge, &mut all);
                 Ok(all)
             }
             (None, Some(refused)) => Err(refused),

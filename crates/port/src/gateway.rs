@@ -6,13 +6,13 @@
 
 mod actor;
 mod commands;
-mod dialing;
+mod dial;
 mod from_agent;
 mod from_client;
-mod listing;
-mod loading;
+mod introductions;
+mod list;
+mod loads;
 mod message;
-mod opening;
 mod outlet;
 mod select;
 mod session;

@@ -15,7 +15,7 @@ use eisen_graph::{graph, watch};
 use eisen_memory::{changes, journal, session, undo};
 use eisen_protocols::extract;
 use eisen_sandbox::zone;
-use eisen_team::{capture, conflicts, routing, preview, tasks, tracker};
+use eisen_team::{capture, conflicts, preview, routing, tasks, tracker};
 #[cfg(test)]
 use eisen_testing as tests;
 use eisen_wire::{runs, tokens, view, wire};

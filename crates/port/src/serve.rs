@@ -7,8 +7,8 @@ mod client_view;
 mod command;
 mod details;
 mod entrance;
-mod explaining;
 mod first_task;
+mod reasons;
 mod remote_teams;
 mod side_sessions;
 
@@ -18,7 +18,7 @@ mod helpers;
 mod http;
 mod kept_answers;
 mod lines;
-mod ongoing;
+mod open_questions;
 mod outgoing;
 mod owner_questions;
 mod ownership;

@@ -32,7 +32,7 @@ const NAMED: &[(&str, usize, usize, &str)] = &[
     ("remote/opencode/show.rs", 15, 0, "OpenCode's"),
     ("remote/opencode/tasks.rs", 3, 5, "OpenCode's"),
     ("scripted/turn.rs", 1, 0, "ACP"),
-    ("serve/rpc/openings.rs", 0, 1, "params of any method"),
+    ("serve/rpc/admission.rs", 0, 1, "params of any method"),
     ("serve/schema.rs", 0, 1, "JSON Schema"),
     ("serve/sight.rs", 1, 0, "ACP"),
     ("telemetry/fold/tools.rs", 0, 1, "a vendor's"),

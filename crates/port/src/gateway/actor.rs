@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::dialing::Dialed;
+use super::dial::Dialed;
 use super::outlet::Outlets;
 use super::session::{
     AgentLink, AgentQuestion, ClientOffers, GatewayClient, GatewaySession, LinkOf, OpenRequest,

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::actor::GatewayActor;
 use super::commands;
+use super::introductions::MAX_ID;
 use super::message::{self, About, AcpMessage, Edited};
-use super::opening::MAX_ID;
 use super::session::{AgentQuestion, LinkOf, OnAnswer, OpenRequest, SessionState};
 use super::setup::{SetupChange, SetupChoice};
 use crate::model::code;

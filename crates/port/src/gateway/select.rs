@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::actor::{ActorDone, GatewayActor, Purpose};
-use super::dialing::{Dialed, dial};
+use super::dial::{Dialed, dial};
+use super::introductions::MAX_ID;
 use super::message::{self, About, AcpMessage, CANCELLED};
-use super::opening::MAX_ID;
 use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
 use crate::acp;
 use crate::line::lenient;

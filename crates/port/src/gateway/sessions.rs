@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::Peer;
 use super::actor::{ActorDone, GatewayActor, Purpose};
-use super::dialing::MAX_WAIT;
+use super::dial::MAX_WAIT;
 use super::message;
 use super::session::{GatewaySession, LinkOf, OnAnswer, OpenRequest, SessionState};
 use crate::model::code;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::kept_answers::{AnswerKey, KeptAnswer};
-use super::ongoing;
+use super::open_questions;
 use super::shared::Shared;
 use super::side_sessions::{self, SideSessions};
 use super::{Sources, Team};
@@ -54,8 +54,9 @@ async fn one(shared: &Shared, question: OwnerQuestion) -> Result<(OwnerAnswer, S
         return Ok((OwnerAnswer { owner, saved }, kept.text));
     }
     let asker = &question.asker;
-    let _waits = ongoing::begin(&shared.waits, asker, Some((owner.clone(), WaitKind::Answer)))
-        .map_err(|circle| circle.message)?;
+    let _waits =
+        open_questions::begin(&shared.waits, asker, Some((owner.clone(), WaitKind::Answer)))
+            .map_err(|circle| circle.message)?;
     let prompt = prompt_of(&question);
     let withdrawn = question.withdrawn.clone();
     let (text, cost) = Asking::of(shared).ask(&owner, asker, prompt, withdrawn).await?;

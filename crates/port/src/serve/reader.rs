@@ -1,7 +1,7 @@
 //! Owns the incoming half of a connection: reads lines, authenticates the client and runs its
 //! requests. All output goes to the viewer.
 
-mod knowing;
+mod authentication;
 mod takeover;
 
 use std::future::pending;
@@ -172,7 +172,7 @@ impl<R: ClientInput> Reader<R> {
                                    slot: a client that shows the control token keeps its slot";
                     return self.refuse(None, 500, message).await;
                 }
-                () = knowing::ended(self.caller.as_ref()) => {
+                () = authentication::ended(self.caller.as_ref()) => {
                     return self.refuse(None, 401, rpc::TOKEN_ENDED).await;
                 }
                 () = sleep_until(auth_deadline), if self.is_locked() => {
@@ -341,7 +341,7 @@ impl<R: ClientInput> Reader<R> {
                     outcome.unwrap_or_else(|_| Err(Refused::new(500, "the request failed; see the log")))
                 }
                 () = cancel.cancelled() => Err(Refused::new(409, "the team is stopping")),
-                () = knowing::ended(caller.as_ref()) => Err(Refused::new(401, rpc::TOKEN_ENDED)),
+                () = authentication::ended(caller.as_ref()) => Err(Refused::new(401, rpc::TOKEN_ENDED)),
             };
             lines::answer(Some(&id), outcome.as_deref())
         }));

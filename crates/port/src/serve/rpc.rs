@@ -1,8 +1,7 @@
 //! Owns the methods of the port: params → a call on the team or its sources → a result.
 
-mod asking;
+mod admission;
 mod branches;
-mod branching;
 mod budgets;
 mod changes;
 mod conflicts;
@@ -10,27 +9,28 @@ mod control;
 mod delegated;
 mod events;
 mod evidence;
+mod forks;
 mod grants;
+mod helpers;
 mod highlight;
 mod layout;
 mod map;
-mod openings;
 mod options;
+mod preview;
 mod prompts;
+mod questions;
 mod read;
 mod registry;
-mod replaying;
+mod replay;
 mod reply;
-mod reviewing;
+mod reviews;
 mod runs;
 mod scoped;
-mod showing;
-mod spawning;
 mod status;
 mod streams;
 mod table;
 pub(in crate::serve) mod tasks;
-mod undoing;
+mod undo;
 mod web;
 
 use std::collections::HashMap;
@@ -45,13 +45,13 @@ use super::rights::permit;
 use super::shared::Shared;
 use super::{Caller, Refused};
 use crate::wire::{AtHub, Attach, ByWeb, Facts, Method as _, MethodNames};
-pub(super) use branching::conversation;
+pub(super) use admission::{ENDED as TOKEN_ENDED, record_use};
+pub(super) use forks::conversation;
 pub use grants::grant_row;
-pub(super) use openings::{ENDED as TOKEN_ENDED, record_use};
+pub(super) use preview::reason;
 pub(super) use reply::encoded;
 use reply::{MethodCall, Reply, parse, reply};
 pub use scoped::call_about_tokens;
-pub(super) use showing::reason;
 pub(super) use table::METHODS;
 use table::find;
 
@@ -91,7 +91,7 @@ pub(super) async fn call(
     let facts = &row.facts;
     permit(facts.name, facts.port, caller)?;
     if let Some(Caller::Holder(holder)) = caller {
-        openings::admit(shared, holder, facts, params).await?;
+        admission::admit(shared, holder, facts, params).await?;
     }
     // What comes from another host is for this one.
     let visits = matches!(caller, Some(Caller::Holder(holder)) if holder.is_visitor());
@@ -101,7 +101,7 @@ pub(super) async fn call(
         None => (row.perform)(MethodCall { shared, caller, progress }, params).await?,
     };
     match caller {
-        Some(Caller::Holder(holder)) => openings::held(holder, facts, result),
+        Some(Caller::Holder(holder)) => admission::held(holder, facts, result),
         _ => Ok(result),
     }
 }
@@ -120,7 +120,7 @@ pub(super) async fn attach(
 ) -> Result<Option<DuplexStream>, Refused> {
     permit(ATTACH, Attach::FACTS.port, caller)?;
     if let Some(Caller::Holder(holder)) = caller {
-        openings::admit(shared, holder, &Attach::FACTS, params).await?;
+        admission::admit(shared, holder, &Attach::FACTS, params).await?;
     }
     control::attach(shared, parse(params)?).await
 }

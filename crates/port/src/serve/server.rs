@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, info, warn};
 
-use super::explaining::ExplainByJournal;
 use super::gateway::Gateway;
 use super::places::{ConnectionSlot, ConnectionSlots};
+use super::reasons::ExplainByJournal;
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
 use super::{Sources, Team, Tokens, Traffic, owner_questions, reader, tools_http};

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
 use super::kept_answers::KeptAnswers;
-use super::ongoing::Ongoing;
+use super::open_questions::Ongoing;
 use super::side_sessions::SideSessions;
 use super::traffic::Traffic;
 use super::{Caller, Sources, Team, Tokens, token};

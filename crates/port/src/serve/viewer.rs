@@ -1,7 +1,7 @@
 //! Owns the outgoing half of a connection: its only writer, which decides the order of events and
 //! answers.
 
-mod reading;
+mod readable;
 
 use std::io;
 use std::sync::Arc;
@@ -256,9 +256,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         sessions.retain(|snapshot| covers(&snapshot.key));
         if sessions.is_empty() {
             let empty = match &self.filter {
-                Filter::All => reading::unknown(SessionId::new(""), SessionMode::SingleAgent),
+                Filter::All => readable::unknown(SessionId::new(""), SessionMode::SingleAgent),
                 Filter::Session(session) => self.not_live(session.clone()).await,
-                Filter::Mode(mode) => reading::unknown(SessionId::new(""), *mode),
+                Filter::Mode(mode) => readable::unknown(SessionId::new(""), *mode),
             };
             self.outgoing.push(lines::snapshot(&empty));
         }

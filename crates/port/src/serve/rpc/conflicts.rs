@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{MethodCall, Reply, asking, reply, wrong};
+use super::{MethodCall, Reply, questions, reply, wrong};
 use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
@@ -76,7 +76,7 @@ pub(super) async fn claim(
     params: ClaimParams,
 ) -> Result<Reply<Claim>, Refused> {
     let MethodCall { shared, caller, .. } = call;
-    let agent = asking::agent(caller)?;
+    let agent = questions::agent(caller)?;
     let conflicts = team(shared)?;
     let ClaimParams { mut paths, symbols, ttl_s } = params;
     paths.extend(symbols.iter().map(|symbol| {
@@ -105,7 +105,7 @@ pub(super) async fn release(
     params: ReleaseParams,
 ) -> Result<Reply<Release>, Refused> {
     let MethodCall { shared, caller, .. } = call;
-    let agent = asking::agent(caller)?;
+    let agent = questions::agent(caller)?;
     let conflicts = team(shared)?;
     let paths = named(shared, caller, params.paths, false).await?;
     let by = SessionKey::new(agent.clone(), SessionId::new(""));
@@ -123,11 +123,11 @@ async fn named(
     if paths.len() > MOST_PATHS {
         return Err(wrong(format!("at most {MOST_PATHS} paths at once")));
     }
-    let agent = asking::agent(caller)?;
+    let agent = questions::agent(caller)?;
     let mut named = Vec::new();
     for path in paths {
-        asking::bounded("paths", &path, asking::LONGEST_PATH)?;
-        let found = shared.sources.whose(agent, path).await.ok_or_else(asking::no_zone)?;
+        questions::bounded("paths", &path, questions::LONGEST_PATH)?;
+        let found = shared.sources.whose(agent, path).await.ok_or_else(questions::no_zone)?;
         let path: Arc<str> = found.path.trim_end_matches('/').into();
         if writes && !(found.may_write && is_locked_ever(&path)) {
             let message = format!("`{path}` is not yours to write, so that you can't claim it");
@@ -140,7 +140,7 @@ async fn named(
 
 /// The session in which an agent claims; none if several turns of it run.
 async fn key(shared: &Shared, agent: crate::model::AgentId) -> SessionKey {
-    let mut sessions = asking::running_sessions(shared, &agent).await;
+    let mut sessions = questions::running_sessions(shared, &agent).await;
     let only = sessions.pop().filter(|_| sessions.is_empty());
     SessionKey::new(agent, only.unwrap_or_else(|| SessionId::new("")))
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::events::read;
 use crate::journal::{BlockedPayload, CallPayload, Event, EventType, Filter, MessagePayload};
 use crate::model::{BlockedAccess, mask_commands, masked_line, wire_path};
+use crate::preview::Wanted;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::preview::Wanted;
 use crate::wire::ShownCall;
 
 /// Events of a turn that are looked at, and bytes of their payloads.

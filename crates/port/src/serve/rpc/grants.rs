@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::{MethodCall, Reply, openings, reply};
+use super::{MethodCall, Reply, admission, reply};
 use crate::journal::EventType;
 use crate::model::TeamGrant;
 use crate::serve::{Refused, rights};
@@ -33,7 +33,7 @@ pub(super) async fn revoke_grant(
         "match": revoked.pattern.as_deref(),
         "revoked_by": rights::decided_by(caller).to_string(),
     });
-    openings::record(shared, EventType::GRANT_REVOKE, &payload).await;
+    admission::record(shared, EventType::GRANT_REVOKE, &payload).await;
     reply(&grant_row(&revoked))
 }
 

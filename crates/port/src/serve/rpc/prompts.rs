@@ -1,6 +1,6 @@
 //! Owns the methods about the prompts that wait.
 
-use super::asking::bounded;
+use super::questions::bounded;
 use super::{MethodCall, Reply, reply};
 use crate::client_host::{self, PromptDraft};
 use crate::model::{AgentId, SessionId};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{MethodCall, Reply, asking, reply, tasks, wrong};
+use super::{MethodCall, Reply, questions, reply, tasks, wrong};
 use crate::model::{AgentId, Order};
 use crate::runs::{FindError, RunSpec, TeamRuns};
 use crate::serve::shared::Shared;
@@ -27,7 +27,7 @@ pub(super) async fn start_run(
 ) -> Result<Reply<StartRun>, Refused> {
     let MethodCall { shared, caller, .. } = call;
     // The connection says who asks: nothing in the params could.
-    let parent = asking::agent(caller)?.clone();
+    let parent = questions::agent(caller)?.clone();
     let runs = runs(shared)?.clone();
     spec.check_for_team().map_err(wrong)?;
     let (wait, above) = (spec.wait, parent.clone());

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{MethodCall, Reply, openings, reply, wrong};
+use super::{MethodCall, Reply, admission, reply, wrong};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name};
 use crate::serve::shared::Shared;
@@ -116,7 +116,7 @@ pub(super) async fn token_create(
     let shared = call.shared;
     let is_hub = shared.sources.elsewhere().is_some_and(RemoteTeams::is_hub);
     let made = made(tokens(shared)?, params, is_hub)?;
-    openings::record(shared, EventType::TOKEN_CREATE, &value(&made.shown)?).await;
+    admission::record(shared, EventType::TOKEN_CREATE, &value(&made.shown)?).await;
     reply(&made)
 }
 
@@ -135,7 +135,7 @@ pub(super) async fn token_revoke(
     let shared = call.shared;
     let revoked = revoked(tokens(shared)?, &params)?;
     let payload = json!({ "token_id": &revoked.id, "owner": &revoked.owner });
-    openings::record(shared, EventType::TOKEN_REVOKE, &payload).await;
+    admission::record(shared, EventType::TOKEN_REVOKE, &payload).await;
     reply(&revoked)
 }
 

@@ -7,8 +7,8 @@ use crate::model::{
     AccessRule, Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Decide, DecidedBy, Event,
     OwnerAnswer, SessionMode, TeamGrant, TokensSaved, Via,
 };
-use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 use crate::preview::{FoundFile, Wanted};
+use crate::routing::{Decider, Decision, ResolveError, ShownAccess};
 
 /// The version of what is shown.
 pub(in crate::serve) const VERSION: &str = "a25179d2fd9a9c0cf1fa24a8e4ef3e21";

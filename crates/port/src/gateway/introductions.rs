@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::actor::{ActorDone, GatewayActor, Purpose};
-use super::dialing::{Dialed, dial};
+use super::dial::{Dialed, dial};
 use super::from_client::{ClientRefusal, gone, invalid_params};
 use super::message;
 use super::session::{ClientOffers, GatewaySession, LinkOf, OnAnswer, OpenRequest, SessionState};

@@ -11,7 +11,7 @@ use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
 use crate::serve::kept_answers::KeptAnswer;
-use crate::serve::ongoing::{self, OpenQuestion, Question, Waited};
+use crate::serve::open_questions::{self, OpenQuestion, Question, Waited};
 use crate::serve::owner_questions::{self, Asking};
 use crate::serve::rights::PROGRAM;
 use crate::serve::shared::Shared;
@@ -56,7 +56,7 @@ pub(super) async fn request_access(
         Some(_) => None,
     };
     // Nobody is to decide what nobody may wait for.
-    let _waits = ongoing::begin(&shared.waits, agent, awaited.clone())?;
+    let _waits = open_questions::begin(&shared.waits, agent, awaited.clone())?;
     let (agent, sessions) = (agent.clone(), running_sessions(shared, agent).await);
     let sources = Arc::clone(&shared.sources);
     let open = shared.ongoing.open(&question, awaited, |withdrawn| async move {
@@ -114,7 +114,7 @@ pub(super) async fn ask_owner(
         return reply(&Answer { agent, content, ..answer });
     }
     let awaited = Some((owner.clone(), WaitKind::Answer));
-    let _waits = ongoing::begin(&shared.waits, from, awaited.clone())?;
+    let _waits = open_questions::begin(&shared.waits, from, awaited.clone())?;
     let prompt = prompt_of(from, path.as_deref(), &text);
     let (asking, kept_answers, from) =
         (Asking::of(shared), shared.kept_answers.clone(), from.clone());

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::actor::{GatewayActor, Purpose};
-use super::dialing::Dialed;
+use super::dial::Dialed;
 use super::from_client::{ClientRefusal, gone, invalid_params};
 use super::message::{self, About, AcpMessage, CANCELLED, Edited};
 use super::select::with_session;

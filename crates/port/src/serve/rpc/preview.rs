@@ -8,12 +8,12 @@ use super::{MethodCall, Reply, reply};
 use crate::changes::{is_binary, unified};
 use crate::conflicts::ShownConflict;
 use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, ConflictId};
+use crate::preview::{FoundFile, Wanted};
 use crate::routing::{AccessReason, ShownAccess};
 use crate::serve::rights::opens;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
 use crate::serve::{Caller, Refused};
-use crate::preview::{FoundFile, Wanted};
 use crate::wire::{
     self, ShowBlocked, ShowBlockedParams, ShowConflict, ShowConflictParams, ShownBlocked,
     ShownContent, ShownProgram,

@@ -1,7 +1,6 @@
 //! Owns the branches of tasks: a worktree that a run is given, its set-up, how all of them stand, and how they are merged
 //! and cleaned.
 
-mod asking;
 mod command;
 mod given;
 mod listed;
@@ -9,10 +8,10 @@ mod merge;
 mod of_team;
 mod reviewed;
 pub(crate) mod shared_changes;
+mod team_reports;
 
 use std::path::Path;
 
-pub use self::asking::ask_teams;
 pub use self::command::{CommandEnd, CommandFailed};
 pub use self::given::{Given, give, set_up};
 pub use self::listed::{Conflict, ListedBranch, list};
@@ -24,6 +23,7 @@ pub use self::merge::{
 pub use self::of_team::placed;
 pub(crate) use self::of_team::{TeamTrees, is_free_for, named_by};
 pub use self::reviewed::{Reviewed, reviewed};
+pub use self::team_reports::ask_teams;
 use crate::home::environment;
 use crate::landing::{self, Landings};
 use crate::lifecycle;

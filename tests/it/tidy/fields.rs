@@ -8,9 +8,9 @@ use super::{is_test, read, sources};
 const NAMED: &[(&str, usize, usize, &str)] = &[
     ("app/changes.rs", 0, 1, "a table of the configuration"),
     ("care/doctor/version.rs", 0, 2, "npm's"),
-    ("app/journaling.rs", 0, 1, "a table of the configuration"),
+    ("app/journal.rs", 0, 1, "a table of the configuration"),
     ("app/members.rs", 0, 1, "a table of the configuration"),
-    ("app/streaming.rs", 0, 1, "a table of the configuration"),
+    ("app/streams.rs", 0, 1, "a table of the configuration"),
     ("team_file/of_run.rs", 0, 3, "a table of the configuration"),
     ("client_host/attach/serve.rs", 0, 1, "ACP"),
     ("client_host/tool_form.rs", 1, 0, "ACP"),

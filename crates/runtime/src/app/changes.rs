@@ -1,9 +1,9 @@
 //! Changes of a running team: reload, added and removed agents. Applies one change after the other.
 
-mod moving;
+mod failover;
+mod helpers;
 mod reloaded;
-mod running;
-mod spawning;
+mod runs;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::agent::Surroundings;
 use crate::alert::Channel;
 use crate::app::kernel::warn_of_tier;
 use crate::app::members::Conditions;
-use crate::app::{journaling, limiting, members, notifying, spending, without_file};
+use crate::app::{budget, journal, limits, members, notices, without_file};
 use crate::bus::Bus;
 use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
 use crate::journal::Journal;
@@ -30,8 +30,8 @@ use crate::tracker::TrackerHandle;
 
 use crate::turn::command::TeamCommand;
 use crate::wire::Reloaded;
-use moving::Setbacks;
-pub(super) use moving::follow_setbacks;
+use failover::Setbacks;
+pub(super) use failover::follow_setbacks;
 use reloaded::on_wire;
 
 /// Owns the configuration of a running team, and applies its changes one after the other.
@@ -98,19 +98,19 @@ impl Changes {
             match command {
                 TeamCommand::Reload(reply) => {
                     let reloaded = self.reload().await;
-                    let _ = reloaded.as_ref().map(|it| journaling::reloaded(self.journal(), it));
+                    let _ = reloaded.as_ref().map(|it| journal::reloaded(self.journal(), it));
                     let _ = reply.send(reloaded);
                 }
                 TeamCommand::Add(table, reply) => {
                     let added = self.add(table.clone()).await;
-                    let _ = added.as_ref().map(|_| journaling::added(self.journal(), &table));
+                    let _ = added.as_ref().map(|_| journal::added(self.journal(), &table));
                     let _ = reply.send(added);
                 }
                 TeamCommand::Remove(agent, reply) => {
                     let removed = self.remove(agent).await;
                     let _ = removed
                         .as_ref()
-                        .map(|it| journaling::removed(self.journal(), it.agent.as_str()));
+                        .map(|it| journal::removed(self.journal(), it.agent.as_str()));
                     let _ = reply.send(removed);
                 }
                 TeamCommand::StartHelper(helper, reply) => {
@@ -256,13 +256,13 @@ impl Changes {
         (self.source, self.overlay) = (layered.source, layered.overlay);
         self.in_file = ids(&layered.alone);
 
-        let channels = notifying::channels(&self.current);
+        let channels = notices::channels(&self.current);
         self.notices.send_if_modified(|now| {
             let is_new = *now != channels;
             *now = channels;
             is_new
         });
-        spending::configure(&self.conditions.budgets, &self.current);
+        budget::configure(&self.conditions.budgets, &self.current);
         self.conditions.owners.configure(&self.current);
         self.routing.change(rules).await;
         if let (Some(conflicts), Some(rules)) = (
@@ -271,7 +271,7 @@ impl Changes {
         ) {
             conflicts.change(rules);
         }
-        self.supervisor.set_capacity(limiting::capacity(&self.current));
+        self.supervisor.set_capacity(limits::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;
         self.conditions.trees.keep_those_of(&self.current);
         self.forget_finished(edition);

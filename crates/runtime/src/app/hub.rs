@@ -10,8 +10,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::WebWish;
+use crate::app::rooms::{Wiring, backlog};
 use crate::app::web_page::{PageOf, WebPage};
-use crate::app::wiring::{Wiring, backlog};
 use crate::bus::Bus;
 use crate::config::{self, Config, SharedConfig};
 use crate::home::environment;

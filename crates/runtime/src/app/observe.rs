@@ -1,7 +1,7 @@
 //! `observe`: runs one agent between an editor and the port. Owns the order of start and stop.
 
 mod plugged;
-mod relaying;
+mod relay;
 mod status;
 
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use tokio::sync::{oneshot, watch};
 
 pub use self::plugged::ObservePlugin;
 use self::plugged::{Plugged, PluginTask, extractor};
-use self::relaying::relay;
+use self::relay::relay;
 use self::status::ObservedStatus;
+use crate::app::rooms::{Wiring, backlog};
 use crate::app::team::Observed;
-use crate::app::wiring::{Wiring, backlog};
 use crate::bus::Bus;
 use crate::config;
 use crate::home::environment::TeamEnvironment;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::wiring::{backlog, tracker_settings};
+use crate::app::rooms::{backlog, tracker_settings};
 use crate::bus::Bus;
 use crate::config;
 use crate::home::environment;

@@ -6,14 +6,14 @@ use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{self, AgentError, AgentHandle};
+use crate::app;
 use crate::app::agent_owners::AgentOwners;
 use crate::app::members::Conditions;
 use crate::app::reviews::TeamReviews;
-use crate::app::streaming::TeamStreams;
+use crate::app::rooms::Wiring;
+use crate::app::streams::TeamStreams;
 use crate::app::team_branches::TeamBranches;
-use crate::app::undoing;
 use crate::app::web_page::WebPage;
-use crate::app::wiring::Wiring;
 use crate::budget::Budgets;
 use crate::client_host::{
     Cancelled, Continuation, HostError, PromptDraft, PromptOutcome, SessionChoices, WaitingPrompt,
@@ -355,7 +355,7 @@ impl Team for Supervised {
                 let message = "the team keeps no journal: set `enabled = true` in `[journal]`";
                 return Err(Refused::new(409, message));
             };
-            undoer.run(request).await.map_err(|error| undoing::refused(&error))
+            undoer.run(request).await.map_err(|error| app::undo::refused(&error))
         })
     }
 

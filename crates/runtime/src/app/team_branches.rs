@@ -1,6 +1,6 @@
 //! The branches of tasks of a team's repository, over the port: how all of them stand.
 
-mod merging;
+mod merges;
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};

@@ -63,7 +63,7 @@ pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Ve
     let of_folder = |folder: &Path| here::config_of(folder).ok().flatten();
     let files = [
         of_folder(folder),
-        super::learning::kept_config(eisen_dir, team),
+        super::learned_zones::kept_config(eisen_dir, team),
         of_folder(&workspace).filter(|_| workspace.is_absolute()),
     ];
     let read = |file: PathBuf| crate::team_file::read(&file, eisen_dir).ok();

@@ -16,17 +16,16 @@ use crate::agent::{Admission, Surroundings};
 use crate::app::changes::{Changes, follow_setbacks};
 use crate::app::console::ConsoleFile;
 use crate::app::kernel::warn_of_tier;
-use crate::app::listening::Listeners;
+use crate::app::listeners::Listeners;
 use crate::app::members::{Conditions, TeamSlots};
 use crate::app::mode::TeamMode;
+use crate::app::rooms::{Closing, Wiring, backlog};
 use crate::app::scoped_tokens::with_tokens;
 use crate::app::team::{Supervised, supervised};
 use crate::app::web_page::{WebPage, WebWish};
-use crate::app::wiring::{Closing, Wiring, backlog};
 use crate::app::{
-    catching_up, console, first_prompt, hints, hub, journaling, limiting, measuring, members,
-    notifying, person_queue, recorder, spending, streaming, team_grants, tools_seen, tracing_out,
-    trial, undoing,
+    budget, console, figures, first_prompt, hints, hub, journal, killed_run, limits, members,
+    notices, person_queue, recorder, streams, team_grants, telemetry, tools_seen, trial, undo,
 };
 use crate::branches::TeamTrees;
 use crate::bus::Bus;
@@ -136,7 +135,7 @@ pub(crate) async fn run_team<T>(
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
     let (run_file, private) = run_file(&config, &eisen_dir, address, tokens.owner())?;
-    let (launcher, sweeper) = limiting::launcher(&config)?;
+    let (launcher, sweeper) = limits::launcher(&config)?;
     let ledger = announce(&layered, &eisen_dir, &run_file, address, &launcher, &output)?;
 
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
@@ -152,9 +151,9 @@ pub(crate) async fn run_team<T>(
         wire(bus, &config, mode.unattended, view, &eisen_dir, &workspace, private.path());
     let (cancel, notices) = (wiring.cancel.clone(), wiring.cancel.child_token());
 
-    let killed_at = catching_up::go_on(&wiring).await;
-    let budgets = spending::start(&config, &mut wiring).await;
-    let streams = streaming::start(&config, &mut wiring, &eisen_dir).await;
+    let killed_at = killed_run::go_on(&wiring).await;
+    let budgets = budget::start(&config, &mut wiring).await;
+    let streams = streams::start(&config, &mut wiring, &eisen_dir).await;
     let conditions = Conditions {
         runs: wiring.keep_runs(&eisen_dir, &config.team.name, depth),
         environment: wiring.environment(&config, address, tools_address, depth, &tokens),
@@ -177,12 +176,12 @@ pub(crate) async fn run_team<T>(
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let roster = supervisor.roster();
     wiring.keep_tasks(tasks_of(&config, &conditions.eisen_dir), &routing, roster.clone());
-    let undoer = undoing::undoer(&wiring, roster.clone(), &workspace).await;
-    catching_up::catch_up(&wiring, &workspace, killed_at).await;
+    let undoer = undo::undoer(&wiring, roster.clone(), &workspace).await;
+    killed_run::catch_up(&wiring, &workspace, killed_at).await;
     let web = WebPage::of_team(web, &config, &conditions, &cancel);
     let page = web.clone();
     let channels =
-        notifying::start(&config, &surroundings, &roster, &conditions.budgets, &web, &notices);
+        notices::start(&config, &surroundings, &roster, &conditions.budgets, &web, &notices);
     let (changes, commands) = changes_of(&mut wiring, roster.clone());
     let team =
         supervised(&wiring, &conditions, &config, roster.clone(), changes, undoer, page, streams);
@@ -190,7 +189,7 @@ pub(crate) async fn run_team<T>(
         with_tokens(wiring.sources(&routing, Some((recorder, &config))), &conditions.eisen_dir);
     let server = listeners.server(&wiring.bus, sources, &team, tokens, limits(config.port))?;
     warn_of_tier(&conditions.kernel, mode, config.agents.iter());
-    let measure = measuring::starter(&wiring, &surroundings, roster, &conditions.budgets, &server);
+    let measure = figures::starter(&wiring, &surroundings, roster, &conditions.budgets, &server);
     hub::join(&config, &conditions.eisen_dir, server.gateway(), &mut wiring);
     web.connect(server.gateway(), Some(measure)).announce(is_web).await?;
 
@@ -237,7 +236,7 @@ fn surround(
     routing: &RoutingHandle,
     config: &Config,
 ) -> Surroundings {
-    let admission = Admission::new(limiting::capacity(config));
+    let admission = Admission::new(limits::capacity(config));
     wiring.tasks.spawn(admission.clone().watch(wiring.cancel.clone()));
     Surroundings {
         launcher,
@@ -307,11 +306,11 @@ fn wire(
     journals::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
     journals::note_place(config, eisen_dir);
     note_taken(config, eisen_dir);
-    let journal = journaling::settings(config, eisen_dir);
+    let journal = journal::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
-    tracing_out::start(config, &mut wiring);
+    telemetry::start(config, &mut wiring);
     let left_out = vec![eisen_dir.to_owned(), private.to_owned()];
-    wiring.capture_files(workspace.to_owned(), left_out, journaling::fullness(config));
+    wiring.capture_files(workspace.to_owned(), left_out, journal::fullness(config));
     wiring.find_conflicts(members::conflicts(config, unattended), workspace);
     wiring.note_workspace(workspace);
     wiring.neighbours = hub::neighbours(config);

@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::measuring::MetricsStarter;
+use crate::app::figures::MetricsStarter;
 use crate::app::members::Conditions;
 use crate::config::{Config, Enforce, Web};
 use crate::home::journals::team_folder;

@@ -3,10 +3,10 @@
 
 mod branch;
 mod kept;
+mod live_runs;
 mod lost;
 mod outcome;
 mod results;
-mod watching;
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use anyhow::{Context as _, anyhow};
 
 use self::kept::{KeptBatch, KeptTask, Past, fingerprint};
 pub(crate) use self::kept::{folder_of_batches, runs_of};
+use self::live_runs::{end_all, look, wait};
 pub use self::outcome::{BatchEnd, JobEnd, JobOutcome};
-use self::watching::{end_all, look, wait};
 use crate::failover::handover::{PastWork, hand_over};
 use crate::home::environment;
 use crate::jobs::run::run_detached;

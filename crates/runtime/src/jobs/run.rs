@@ -1,10 +1,10 @@
 //! `run`: a team of one agent, for one turn. Owns a run's files and state, from its making to its end.
 
 mod attempts;
-mod cooling;
-mod holding;
+mod cooldown;
+mod hold;
 mod repository;
-mod waiting;
+mod waits;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::waiting::{Admitted, WaitsBy};
+use self::waits::{Admitted, WaitsBy};
 use crate::app::console::ConsoleFile;
 use crate::app::members::TeamSlots;
 use crate::app::mode::TeamMode;
@@ -188,7 +188,7 @@ async fn perform(
 ) -> Result<RunEnd, Failure> {
     let began = Instant::now();
     let failed = |error: std::io::Error| Failure::Run(error.into());
-    let _held = holding::hold(folder).await?;
+    let _held = hold::hold(folder).await?;
     let (mut state, prompt) = (folder.state().map_err(failed)?, folder.prompt().map_err(failed)?);
     if state.status != RunStatus::Waiting {
         let status = state.status.as_str();
@@ -221,7 +221,7 @@ async fn perform(
                 let profile = state.profile.clone();
                 let mut keeping = None;
                 let turn_ended = |end: &WorkEnd| keeping = Some(keep_soon(end));
-                let work = cooling::alone(
+                let work = cooldown::alone(
                     start,
                     &request,
                     prompt,
@@ -303,7 +303,7 @@ impl Job<'_> {
         let bases = load::shared_config(&layered.config.team.workspace);
         let bases = bases.unwrap_or_else(|_| layered.config.shared.clone());
         let by = WaitsBy { config: &layered.config, bases: &bases, eisen_dir: self.eisen_dir };
-        let admitted = waiting::start(self.folder, state, &by, self.deadline, signals).await?;
+        let admitted = waits::start(self.folder, state, &by, self.deadline, signals).await?;
         let stop = StopSignals::listen();
         let stop = stop.map_err(|error| WorkEnd::not_started(error.to_string()))?;
         if let Some(signal) = signals.next().now_or_never() {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::jobs::batch::watching::look;
+use crate::jobs::batch::live_runs::look;
 use crate::kept::{Durable, KeptFile};
 use crate::program::Failure;
 use crate::runs::{FindError, RunFolder, RunState, RunStatus, find_run};

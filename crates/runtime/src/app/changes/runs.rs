@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::app::changes::spawning::{plain, table_of};
+use crate::app::changes::helpers::{plain, table_of};
 use crate::app::changes::{Changes, blocking, conflict, unknown, wrong};
-use crate::app::{journaling, members};
+use crate::app::{journal, members};
 use crate::branches;
 use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::failover::told::none_left;
@@ -57,7 +57,7 @@ impl Changes {
             runs.forget(id);
             return Err(refused);
         }
-        journaling::spawned(self.journal(), parent, depth, &table);
+        journal::spawned(self.journal(), parent, depth, &table);
         let started = self.current.agent(&agent);
         let without = started.map(|agent| agent.without.clone()).unwrap_or_default();
         if let Some(started) = started {

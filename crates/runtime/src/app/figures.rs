@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::agent::Surroundings;
-use crate::app::wiring::Wiring;
+use crate::app::rooms::Wiring;
 use crate::budget::Budgets;
 use crate::bus::Bus;
 use crate::conflicts::Conflicts;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::app::wiring::Wiring;
+use crate::app::rooms::Wiring;
 use crate::budget::{AgentSettings, Budgets, PriceList, Settings};
 use crate::config::{self, Config};
 use crate::journal::{Journal, OpenError, Store, first_run};

@@ -10,7 +10,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::agent_owners::AgentOwners;
-use crate::app::{conflict_notes, graph, journaling, task_notes, tools_seen};
+use crate::app::journal::in_background;
+use crate::app::{conflict_notes, graph, task_notes, tools_seen};
 use crate::branches::{TeamTrees, shared_changes};
 use crate::bus::{Backlog, Bus};
 use crate::capture::{self, Capture};
@@ -82,7 +83,7 @@ impl Wiring {
         // Before the first event. It ends with the bus, so that it gets all events.
         let journal = journal.map(|settings| {
             let (journal, following) = journal::start(settings, bus.subscribe());
-            tasks.spawn(journaling::in_background(following));
+            tasks.spawn(in_background(following));
             journal
         });
         let settings = tracker_settings(tracker);

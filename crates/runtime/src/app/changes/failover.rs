@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::changes::{Changes, refused, unknown};
-use crate::app::journaling;
+use crate::app::journal;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTier, TierCandidate};
 use crate::failover::handover::{PastWork, record};
@@ -206,7 +206,7 @@ impl Changes {
             "candidate": null,
             "reason": why,
         });
-        journaling::moved(self.journal(), &payload);
+        journal::moved(self.journal(), &payload);
         if let Some(handle) = self.supervisor.roster().get(id) {
             handle.fail(why.clone()).await;
         }
@@ -246,7 +246,7 @@ impl Changes {
             "candidate": next.to_string(),
             "reason": reason,
         });
-        journaling::moved(self.journal(), &payload);
+        journal::moved(self.journal(), &payload);
         let handle = self.supervisor.roster().get(id).ok_or_else(|| unknown(id))?;
         let ordered = handle.order(Order::Restart).await;
         ordered.map(drop).map_err(|error| Refused::new(409, error.to_string()))

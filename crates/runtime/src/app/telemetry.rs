@@ -1,6 +1,6 @@
 //! Connects `[telemetry]` of the configuration with the room `telemetry`.
 
-use crate::app::wiring::Wiring;
+use crate::app::rooms::Wiring;
 use crate::config::{self, Config};
 use crate::home::environment::TRACE_VARIABLE;
 use crate::telemetry::{self, AgentFacts, FoldSettings, Settings, Traceparent};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::app::wiring::Wiring;
+use crate::app::rooms::Wiring;
 use crate::bus::Bus;
 use crate::capture::Capture;
 use crate::journal::{AppendError, Journal};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::app::wiring::Wiring;
+use crate::app::rooms::Wiring;
 use crate::capture::KnownStates;
 use crate::changes::{self, select_where};
 use crate::journal::{Store, first_run};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
-use crate::app::wiring::Wiring;
+use crate::app::rooms::Wiring;
 use crate::config::{AgentTable, Config, MOST_STREAMS, stream_of};
 use crate::home::journals::team_folder;
 use crate::journal::NameError;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::changes::{Changes, blocking, conflict, ids, refused, unknown, wrong};
-use crate::app::{journaling, members};
+use crate::app::{journal, members};
 use crate::branches;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
@@ -52,7 +52,7 @@ impl Changes {
         let mut overlay = self.overlay.clone();
         overlay.add_helper(table.clone());
         let agent = self.add_by(overlay, &AgentId::new(id)).await?.agent;
-        journaling::spawned(self.journal(), &parent, depth, &table);
+        journal::spawned(self.journal(), &parent, depth, &table);
         let without = self.current.agent(&agent).map(|it| it.without.clone()).unwrap_or_default();
         Ok(StartedHelper { agent, without })
     }
@@ -63,7 +63,7 @@ impl Changes {
         // Otherwise it left with its parent.
         let dropped = if is_there { self.drop_helper(&end.agent).await } else { Ok(()) };
         let usage = self.used.remove(&end.agent).unwrap_or_default();
-        journaling::completed(self.journal(), end, &usage);
+        journal::completed(self.journal(), end, &usage);
         dropped
     }
 
@@ -151,7 +151,7 @@ impl Changes {
         let mut overlay = self.overlay.clone();
         overlay.add_for_lead(table.clone());
         let status = self.add_by(overlay, &agent).await?;
-        journaling::added(self.journal(), &table);
+        journal::added(self.journal(), &table);
         Ok(status)
     }
 
@@ -165,7 +165,7 @@ impl Changes {
             return Err(Refused::new(403, message));
         }
         let removed = self.remove(agent.clone()).await?;
-        journaling::removed(self.journal(), agent.as_str());
+        journal::removed(self.journal(), agent.as_str());
         Ok(removed)
     }
 

@@ -7,8 +7,7 @@ use clap::{Args, Subcommand};
 use super::observe::Observe;
 use super::{Global, block_on, in_folder, pass_on};
 use super::{
-    acp, agents, attach, batch, branching, budget, choose, compress, connect, cost, gc, help,
-    history,
+    acp, agents, attach, batch, budget, choose, compress, connect, cost, fork, gc, help, history,
 };
 use super::{
     grants, hub, learn, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay,
@@ -167,8 +166,8 @@ Examples:
 
 #[derive(Subcommand, Debug)]
 enum SessionCommand {
-    Fork(branching::ForkArgs),
-    Rewind(branching::Rewind),
+    Fork(fork::ForkArgs),
+    Rewind(fork::Rewind),
     Replay(replay::Replay),
 }
 

@@ -2,7 +2,7 @@
 //! Knows no terminal and no connection.
 
 mod journal;
-mod typing;
+mod typed_line;
 
 use std::collections::HashMap;
 

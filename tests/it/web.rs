@@ -10,6 +10,7 @@ mod holders;
 mod hub;
 mod looks;
 mod page;
+mod pictures;
 mod prompting;
 mod served;
 mod several;

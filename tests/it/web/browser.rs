@@ -134,10 +134,7 @@ impl Chromium {
     pub(super) fn resize(&self, width: u32, height: u32) {
         let size =
             json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
-        let call = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
-        let asked = reqwest::Client::new().post(format!("{}/goog/cdp/execute", self.session));
-        let asked = asked.body(call.to_string());
-        self.runtime.block_on(async { asked.send().await?.error_for_status() }).unwrap();
+        self.tell("Emulation.setDeviceMetricsOverride", &size);
     }
 
     pub(super) fn shows(&self, text: &str) {
@@ -182,14 +179,18 @@ impl Chromium {
         }
     }
 
-    /// Calls a command of Chromium's `DevTools`.
+    /// Calls a command of Chromium's `DevTools` that takes nothing.
     pub(super) fn devtools(&self, command: &str) -> Value {
-        let body = json!({ "cmd": command, "params": {} }).to_string();
+        self.tell(command, &json!({}))
+    }
+
+    /// Calls a command of Chromium's `DevTools`.
+    pub(super) fn tell(&self, command: &str, params: &Value) -> Value {
+        let body = json!({ "cmd": command, "params": params }).to_string();
         let call = reqwest::Client::new().post(format!("{}/goog/cdp/execute", self.session));
         let call = call.body(body);
-        let answer: Value =
-            self.runtime.block_on(async { call.send().await?.json().await }).unwrap();
-        answer["value"].clone()
+        let answer = async { call.send().await?.error_for_status()?.json::<Value>().await };
+        self.runtime.block_on(answer).unwrap()["value"].take()
     }
 
     /// What the browser's console has of errors and warnings.

@@ -1,7 +1,8 @@
-//! What the page in a browser takes, for a team with 10,000 files: the time from a change of a file to
-//! its pixels, the main thread for each frame of the map while some 50 files change in each tick, and the memory of
-//! a tab in which hundreds of thousands of events are played as fast as they come. Browser, team and
-//! agent share the machine, as they do on a laptop. Without Chromium there is nothing to measure.
+//! What the page in a browser takes. For a team with 10,000 files: the time from opening its link to what is seen first,
+//! from a change of a file to its pixels, the main thread for each frame of the map while some 50 files change in each
+//! tick, and the memory of a tab that gets the lines of an hour as fast as they come. For a team of 20 agents that say 200
+//! lines a second: the script of each frame. Browser, team and agents share the machine, as they do on a laptop. Without
+//! Chromium there is nothing to measure.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -23,9 +24,19 @@ const OF_FOLDER: usize = 100;
 const CHANGES: usize = 40;
 /// Files that an agent touches in a tick of the map.
 const OF_TICK: usize = 50;
-/// Rounds of events, and the messages and tool calls of each.
-const ROUNDS: usize = 8;
-const MESSAGES: usize = 25_000;
+/// Lines that a team says in a second, its agents, and how long they are watched.
+const LINES: usize = 200;
+const AGENTS: usize = 20;
+const WATCHED_SECONDS: usize = 20;
+/// Rounds of events, and the messages and tool calls of each: together the lines of an hour.
+const ROUNDS: usize = 6;
+const MESSAGES: usize = LINES * 3600 / ROUNDS / 2;
+/// How often the page is opened.
+const OPENED: usize = 11;
+/// Bounds: milliseconds until something is seen, those of script in a frame, and memory after an hour against its sixth.
+const MOST_FIRST_MS: f64 = 1000.0;
+const MOST_SCRIPT_MS: f64 = 16.0;
+const MOST_GROWTH: f64 = 1.1;
 
 const ARGUMENTS: [&str; 10] = [
     "--headless",
@@ -41,12 +52,31 @@ const ARGUMENTS: [&str; 10] = [
 ];
 
 /// Runs before the page: notes when a line about a file came, and when the frame behind the next
-/// drawing was shown; counts lines.
+/// drawing was shown; counts lines, and the time of scripts between two frames.
 const WATCH: &str = "
+const scripts = { spent: 0, frames: [] };
+window.scripts = scripts;
+const timed = (run) => function (...given) {
+  const begun = performance.now();
+  try { return run.apply(this, given); } finally { scripts.spent += performance.now() - begun; }
+};
+const frame = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (run) => frame(timed(run));
+for (const name of ['setTimeout', 'setInterval']) {
+  const later = window[name].bind(window);
+  window[name] = (run, ...more) => later(timed(run), ...more);
+}
+const tick = () => { if (scripts.frames.length < 5000) scripts.frames.push(scripts.spent); scripts.spent = 0; frame(tick); };
+frame(tick);
+new MutationObserver((_, it) => {
+  if (!document.querySelector('.agents > li')) return;
+  it.disconnect();
+  frame(() => setTimeout(() => (window.firstAgent = Date.now())));
+}).observe(document, { childList: true, subtree: true });
 window.seen = { wanted: '', got: 0, drawn: 0, lines: 0, lagged: 0, ticks: 0, changes: 0, frame: 0, frames: 0 };
 const hear = Object.getOwnPropertyDescriptor(WebSocket.prototype, 'onmessage');
 Object.defineProperty(WebSocket.prototype, 'onmessage', { set(take) {
-  hear.set.call(this, function (event) {
+  hear.set.call(this, timed(function (event) {
     const { data } = event;
     seen.lines += 1;
     if (data.startsWith('{\"type\":\"lagged\"')) seen.lagged += JSON.parse(data).missed;
@@ -56,7 +86,7 @@ Object.defineProperty(WebSocket.prototype, 'onmessage', { set(take) {
       if (agent_id === 'ui' && updates.length > 10) (seen.ticks += 1, seen.changes += updates.length);
     }
     return take.call(this, event);
-  });
+  }));
 } });
 for (const name of ['fillRect', 'fill', 'stroke', 'drawImage', 'putImageData']) {
   const draw = CanvasRenderingContext2D.prototype[name];
@@ -73,18 +103,43 @@ for (const name of ['fillRect', 'fill', 'stroke', 'drawImage', 'putImageData']) 
 
 pub(crate) fn run() {
     let Some(driver) = Driver::start() else { return };
-    let team = Team::up();
+    let team = Team::up(1, FILES, &script());
+    first(&driver, &team);
     let page = Page::open(&driver, &team);
+    map(&page, &team);
+    hour(&page, &team);
+    drop((page, team));
+    frames(&driver);
+}
+
+/// Opens the page again and again, each time in a browser that has nothing of it.
+fn first(driver: &Driver, team: &Team) {
+    let times = |page: &Page| {
+        let paint = "return performance.timeOrigin + performance.getEntriesByName('first-contentful-paint')[0].startTime";
+        page.waits("window.firstAgent > 0");
+        [page.run(paint), page.run("return window.firstAgent")]
+            .map(|at| at.as_f64().unwrap() - page.opened_at)
+    };
+    let all: Vec<_> = (0..OPENED).map(|_| times(&Page::open(driver, team))).collect();
+    for (at, what) in ["something is seen", "the agents are seen"].into_iter().enumerate() {
+        let (median, worst) = median_and_worst(all.iter().map(|times| times[at]).collect());
+        println!(
+            "from the link until {what}: median {median:.0} ms, worst {worst:.0} ms (at most {MOST_FIRST_MS:.0})"
+        );
+    }
+}
+
+fn map(page: &Page, team: &Team) {
     page.go("map");
     page.waits("document.querySelector('#map').innerText.includes('10,000 files')");
 
-    let mut times: Vec<_> = (0..CHANGES).map(|turn| page.time_of_change(&team, turn)).collect();
+    let mut times: Vec<_> = (0..CHANGES).map(|turn| page.time_of_change(team, turn)).collect();
     times.sort_unstable();
     let at = |part: usize| times[(times.len() - 1) * part / 100];
     println!("a change of a file to its pixels: median {} ms, p90 {} ms", at(50), at(90));
 
     let (begun, before) = (page.figures(), page.seen());
-    team.prompt("touch");
+    team.prompt("ui", "touch");
     let (ended, after) = (page.figures(), page.seen());
     let sum = |name: &str| after[name].as_f64().unwrap() - before[name].as_f64().unwrap();
     let (ticks, frames) = (sum("ticks").max(1.0), sum("frames").max(1.0));
@@ -96,47 +151,96 @@ pub(crate) fn run() {
         (ended.script - begun.script) * 1e3 / frames,
         (ended.busy - begun.busy) * 1e3 / frames,
     );
+}
 
+/// Plays the lines of an hour, and looks at the memory after each sixth.
+fn hour(page: &Page, team: &Team) {
     page.go("team/ui");
-    let base = page.heap();
-    println!("heap of the page: {base:.1} MB");
+    println!("heap of the page: {:.1} MB", page.heap());
     let begun = Instant::now();
-    for _ in 0..ROUNDS {
-        team.prompt("talk");
+    let mut first = 0.0;
+    for round in 1..=ROUNDS {
+        team.prompt("ui", "talk");
         let (heap, seen) = (page.heap(), page.seen());
+        if round == 1 {
+            first = heap;
+        }
         println!(
-            "after {:>4} s, {:>9} lines, of which {} were missed: {heap:.1} MB, {:.2} of the first",
+            "{round}/{ROUNDS} of the lines of an hour, after {:>4} s, {:>9} lines, of which {} were missed: {heap:.1} MB, \
+             {:.2} of the first sixth (at most {MOST_GROWTH})",
             begun.elapsed().as_secs(),
             seen["lines"],
             seen["lagged"],
-            heap / base,
+            heap / first,
         );
     }
 }
 
-/// A team of one scripted agent, with many files.
+/// The script of each frame while many agents speak, in the views that show it.
+fn frames(driver: &Driver) {
+    let team = Team::up(AGENTS, AGENTS, &chatter());
+    let page = Page::open(driver, &team);
+    for (view, prompt) in
+        [("team", "chat"), ("team/a1", "chat"), ("map", "chat"), ("team/a1", "flood")]
+    {
+        page.go(view);
+        let speaking: Vec<_> =
+            (1..=AGENTS).map(|it| team.prompting(&format!("a{it}"), prompt)).collect();
+        // Their turns begin one after the other.
+        page.waits("[...document.querySelectorAll('.agents > li')].every((it) => it.innerText.includes('working'))");
+        page.run("scripts.frames.length = 0");
+        let before = page.seen()["lines"].as_f64().unwrap();
+        let begun = Instant::now();
+        for mut it in speaking {
+            assert!(it.wait().unwrap().success());
+        }
+        let lines = page.seen()["lines"].as_f64().unwrap() - before;
+        let frames: Vec<f64> = serde_json::from_value(page.run("return scripts.frames")).unwrap();
+        let (number, (median, worst)) = (frames.len(), median_and_worst(frames));
+        println!(
+            "{AGENTS} agents, {prompt}, {:.0} lines a second, in {view}: {number} frames, each with {median:.1} ms of script \
+             in the median, {worst:.1} ms at worst (at most {MOST_SCRIPT_MS})",
+            lines / begun.elapsed().as_secs_f64(),
+        );
+    }
+}
+
+fn median_and_worst(mut all: Vec<f64>) -> (f64, f64) {
+    all.sort_unstable_by(f64::total_cmp);
+    (all[all.len() / 2], all[all.len() - 1])
+}
+
+/// A team of scripted agents, with many files.
 struct Team {
     folder: tempfile::TempDir,
     program: Child,
 }
 
 impl Team {
-    fn up() -> Self {
+    /// A team of so many agents; a single one is `ui`.
+    fn up(agents: usize, files: usize, script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        for number in 0..FILES {
+        for number in 0..files {
             let file = file_of(folder.path(), number);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, format!("export function f{number}() {{ return {number}; }}\n"))
                 .unwrap();
         }
-        fs::write(at("agent.toml"), script()).unwrap();
+        fs::write(at("agent.toml"), script).unwrap();
         let command = json!([env!("CARGO_BIN_EXE_eisen-core"), "scripted-agent", at("agent.toml")]);
-        let config = format!(
-            "[team]\nname = \"bench\"\nworkspace = \"work\"\nlisten = \"127.0.0.1:0\"\ntools = false\n\
-             [web]\nlisten = \"127.0.0.1:0\"\n[[agents]]\nid = \"ui\"\ncommand = {command}\n\
-             [agents.zone]\nallowed = [\"**\"]\nenforce = \"protocol\"\n"
-        );
+        let mut config =
+            "[team]\nname = \"bench\"\nworkspace = \"work\"\nlisten = \"127.0.0.1:0\"\n\
+             tools = false\n[web]\nlisten = \"127.0.0.1:0\"\n"
+                .to_owned();
+        for number in 1..=agents {
+            let id = if agents == 1 { "ui".to_owned() } else { format!("a{number}") };
+            let _ = write!(
+                config,
+                "[[agents]]\nid = \"{id}\"\ncommand = {command}\n\
+                 [agents.zone]\nallowed = [\"**\"]\nenforce = \"protocol\"\n"
+            );
+        }
         fs::write(at("eisen.toml"), config).unwrap();
         let mut up = eisen_core(folder.path(), &["up"]);
         let mut program = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -146,10 +250,14 @@ impl Team {
         Self { folder, program }
     }
 
-    /// Prompts the agent, and waits for the end of its turn.
-    fn prompt(&self, text: &str) {
-        let mut prompt = eisen_core(self.folder.path(), &["prompt", "ui", text]);
-        assert!(prompt.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success());
+    /// Prompts an agent, and waits for the end of its turn.
+    fn prompt(&self, agent: &str, text: &str) {
+        assert!(self.prompting(agent, text).wait().unwrap().success());
+    }
+
+    fn prompting(&self, agent: &str, text: &str) -> Child {
+        let mut prompt = eisen_core(self.folder.path(), &["prompt", agent, text]);
+        prompt.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     }
 
     fn link(&self) -> String {
@@ -163,6 +271,10 @@ impl Drop for Team {
         let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
         let _ = self.program.wait();
     }
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap()
 }
 
 fn file_of(folder: &Path, number: usize) -> PathBuf {
@@ -187,6 +299,25 @@ fn script() -> String {
          {{ update = '{call}' }},\n] }}]\n"
     );
     script
+}
+
+/// `chat` says short lines and reads a file at times; `flood` says one paragraph of 32 KB. Both take as long as is watched.
+fn chatter() -> String {
+    let times = WATCHED_SECONDS * LINES / AGENTS / 10;
+    let pause = 1000 * AGENTS / LINES;
+    let say = format!(
+        "{{ say = \"some **words** of an answer, as `models` send them. \\n\\n\" }}, {{ wait_ms = {pause} }},"
+    );
+    let flood = format!(
+        "{{ say = \"{}\" }}, {{ wait_ms = {pause} }},",
+        "words `of` a *paragraph* ".repeat(8)
+    );
+    format!(
+        "[agent]\nname = \"a\"\n[[on]]\nprompt = \"chat\"\nsteps = [{{ repeat = {times}, steps = [{{ read = \"src/m0/f1.ts\" }},\n{}\n] }}]\n\
+         [[on]]\nprompt = \"flood\"\nsteps = [{{ repeat = {}, steps = [{flood}] }}]\n",
+        say.repeat(10),
+        times * 10,
+    )
 }
 
 fn eisen_core(folder: &Path, args: &[&str]) -> Command {
@@ -236,6 +367,8 @@ struct Page {
     driver: WebDriver,
     /// The address of its session.
     session: String,
+    /// When its link was opened, in milliseconds since 1970.
+    opened_at: f64,
 }
 
 /// Seconds of the page's main thread.
@@ -251,14 +384,16 @@ impl Page {
         for argument in ARGUMENTS {
             wanted.add_arg(argument).unwrap();
         }
-        let profile = team.folder.path().join("chromium");
+        let profile = tempfile::tempdir_in(team.folder.path()).unwrap().keep();
         wanted.add_arg(&format!("--user-data-dir={}", profile.display())).unwrap();
         let driver = runtime.block_on(WebDriver::new(&server.address, wanted)).unwrap();
         let session = format!("{}/session/{}", server.address, driver.session_id());
-        let page = Self { runtime, driver, session };
+        let mut page = Self { runtime, driver, session, opened_at: 0.0 };
         page.tell("Performance.enable", &json!({}));
         page.tell("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": WATCH }));
-        page.runtime.block_on(page.driver.goto(team.link())).unwrap();
+        let link = team.link();
+        page.opened_at = now().as_secs_f64() * 1e3;
+        page.runtime.block_on(page.driver.goto(link)).unwrap();
         page.waits("document.querySelector('#link')?.innerText === 'live'");
         page
     }
@@ -273,7 +408,7 @@ impl Page {
         std::thread::sleep(Duration::from_millis(150 + turn as u64 * 37 % 300));
         let file = file_of(team.folder.path(), number);
         let mut file = OpenOptions::new().append(true).open(file).unwrap();
-        let begun = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+        let begun = now();
         writeln!(file, "export const changed = {turn};").unwrap();
         self.waits("seen.drawn > 0");
         let drawn = self.run("return seen.drawn").as_i64().unwrap();

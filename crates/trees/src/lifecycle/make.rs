@@ -75,7 +75,7 @@ pub fn make(
             Ok(Made { held: made, is_new: true, notes })
         }
         Err(error) => {
-            take_back(made, repository)?;
+            take_back(trees, made, repository)?;
             Err(error.into())
         }
     }
@@ -110,7 +110,7 @@ fn earlier(
     branch: &str,
 ) -> Result<Earlier, RecoveryError> {
     let held = trees.hold(repository, branch)?;
-    let Some(held) = held.map(|held| settle(held, repository)).transpose()?.flatten() else {
+    let Some(held) = held.map(|held| settle(trees, held, repository)).transpose()?.flatten() else {
         return Ok(Earlier::Gone(None));
     };
     if held.tree.state == WorktreeState::Ready {

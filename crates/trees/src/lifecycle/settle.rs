@@ -56,7 +56,7 @@ fn settle_one(
     let patience = if tree.owner == OF_CHECKS { Duration::ZERO } else { PATIENCE };
     match trees.hold_within(repository, &tree.branch, patience) {
         Ok(Some(held)) if held.tree.owner == OF_CHECKS => Ok(held.discard()?),
-        Ok(Some(held)) => settle(held, repository).map(drop),
+        Ok(Some(held)) => settle(trees, held, repository).map(drop),
         Ok(None) | Err(WorktreeError::Busy(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -65,12 +65,13 @@ fn settle_one(
 /// Brings a worktree that another process left to an end: one half made is taken back, one half cleaned is cleaned.
 /// None: nothing is known of it any more.
 pub(super) fn settle(
+    trees: &Worktrees,
     held: HeldWorktree,
     repository: &GitRepository,
 ) -> Result<Option<HeldWorktree>, RecoveryError> {
     held.share(true);
     match held.tree.state {
-        WorktreeState::Making => take_back(held, repository),
+        WorktreeState::Making => take_back(trees, held, repository),
         WorktreeState::Cleaning => finish(held).map(Some),
         WorktreeState::Ready if !held.tree.path.exists() => missing(held, repository),
         WorktreeState::Ready | WorktreeState::Gone => {
@@ -128,11 +129,16 @@ fn missing(
 /// Takes a worktree back that is not whole. What is in it and not in git is kept all the same: a person may
 /// have put it there.
 pub(super) fn take_back(
+    trees: &Worktrees,
     mut held: HeldWorktree,
     repository: &GitRepository,
 ) -> Result<Option<HeldWorktree>, RecoveryError> {
     let tree = &mut held.tree;
-    tree.complete_git_dir();
+    {
+        // The folder of another one that git just makes is not complete either.
+        let _list = trees.lock_list()?;
+        tree.complete_git_dir();
+    }
     tree.git_dir = tree.find_git_dir().unwrap_or_default();
     let has_admin = !tree.git_dir.as_os_str().is_empty();
     let inside = occupants(&tree.path);

@@ -202,3 +202,15 @@ fn sizes_and_colours_are_the_tokens() {
         }
     }
 }
+
+#[test]
+fn no_text_fades_below_its_contrast() {
+    // What can't be used just now, a button that shows where one points, and what a terminal says faintly on its dark ground.
+    let may = ["button:disabled", ".block > .copy", ".block:hover > .copy", ".terminal .bold"];
+    for entry in fs::read_dir(folder().join("css")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        for rule in text.lines().filter(|line| line.contains("opacity:")) {
+            assert!(may.iter().any(|it| rule.starts_with(it)), "it fades: {rule}");
+        }
+    }
+}

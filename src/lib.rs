@@ -20,7 +20,8 @@ pub use eisen_memory::{changes, journal, session, undo};
 pub use eisen_port::{gateway, mcp, replay, serve};
 pub use eisen_protocols::{extract, plugin, remote, scripted};
 pub use eisen_runtime::{
-    app, branches, care, failover, home, jobs, program, team_file, tiers, turn,
+    access, app, branches, care, failover, home, jobs, kernel, learned_zones, program, team_file,
+    team_state, tiers, turn,
 };
 pub use eisen_sandbox::{confine, process, zone};
 pub use eisen_team::{budget, capture, conflicts, preview, routing, tasks, tracker};

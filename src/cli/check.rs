@@ -8,12 +8,14 @@ use clap::Args;
 use super::config_file::ConfigFile;
 use super::why::no_agent;
 use super::{help, output};
-use crate::app;
+use crate::access::{grants, route};
 use crate::config;
 use crate::home;
 use crate::model::{Action, AgentId, Via};
 use crate::program::Failure;
 use crate::team_file;
+use crate::team_state::tool_lines;
+use crate::{app, kernel};
 
 /// Validate a configuration and explain it, without starting anything
 #[derive(Args, Debug)]
@@ -48,15 +50,15 @@ impl CheckArgs {
         let layered = team_file::load(&file, &eisen_dir)?;
         let mut progress = progress();
         let limits = app::limit_enforcement();
-        let mut hints = app::hints(&layered.config, &eisen_dir);
+        let mut hints = team_file::hints(&layered.config, &eisen_dir);
         hints.extend(app::journal_hint(&layered.config, &eisen_dir));
-        let kernel = app::kernel();
+        let kernel = kernel::kernel();
         let mut report =
             config::check::check(&layered.config, &kernel, limits, hints, &mut progress);
         progress(0);
         report.add_kept(&layered);
-        report.add_grants(&app::team_grants::of_config(&layered.config, &layered.overlay));
-        report.add_tools(&app::tool_lines(&layered.config, &eisen_dir));
+        report.add_grants(&grants::of_config(&layered.config, &layered.overlay));
+        report.add_tools(&tool_lines(&layered.config, &eisen_dir));
         report.add_journal(app::journal_line(&layered.config, &eisen_dir));
         output::print(output::escape_controls(&report.to_string()))
     }
@@ -77,7 +79,7 @@ impl CheckArgs {
         let is_asked =
             |action: &Action| self.action.as_ref().is_none_or(|it| action.as_str() == it);
         for action in Action::ALL.into_iter().filter(is_asked) {
-            let route = app::route(&config, agent, path, action, via).map_err(Failure::Usage)?;
+            let route = route(&config, agent, path, action, via).map_err(Failure::Usage)?;
             let route = route.ok_or_else(|| no_agent(&config, agent))?;
             if self.json {
                 output::print(route.json())?;

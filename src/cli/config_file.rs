@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{in_folder, output};
-use crate::app;
 use crate::home;
 use crate::program::Failure;
+use crate::{learned_zones, team_file};
 
 #[derive(Args, Default, Debug)]
 pub(super) struct ConfigFile {
@@ -31,7 +31,7 @@ impl ConfigFile {
         let folder = cwd.clone().unwrap_or_default();
         let kept = || {
             let teams = home::teams_of(eisen_dir, &folder);
-            teams.iter().find_map(|team| app::kept_config(eisen_dir, team))
+            teams.iter().find_map(|team| learned_zones::kept_config(eisen_dir, team))
         };
         let own = in_folder(cwd.clone(), Path::new(home::CONFIG));
         self.find_if_there(cwd).or_else(kept).unwrap_or(own)
@@ -54,7 +54,7 @@ impl ConfigFile {
                 format!("{file} says which agents there are: --agents is for folders without it");
             return Err(Failure::Usage(anyhow!(why)));
         }
-        let made = app::without_file(&cwd.unwrap_or_default(), eisen_dir, agents)?;
+        let made = team_file::without_file(&cwd.unwrap_or_default(), eisen_dir, agents)?;
         for sentence in made.said {
             output::note(output::plain(&sentence));
         }

@@ -8,7 +8,7 @@ use super::Global;
 use super::output::{plain, print};
 use super::table::Table;
 use super::team::{Which, environment, failed, read, rows};
-use crate::app;
+use crate::access::grants;
 use crate::home;
 use crate::model::is_name;
 use crate::program::Failure;
@@ -83,8 +83,7 @@ impl GrantsArgs {
             GrantsPlace::Kept(team) => {
                 let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
                 let folder = global.cwd.clone().unwrap_or_default();
-                kept =
-                    app::team_grants::of_team(&eisen_dir, &team, &folder).map_err(Failure::Run)?;
+                kept = grants::of_team(&eisen_dir, &team, &folder).map_err(Failure::Run)?;
                 kept.iter().map(grant_row).collect()
             }
         };
@@ -105,7 +104,7 @@ impl GrantsArgs {
             GrantsPlace::Kept(team) => team,
         };
         let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
-        let revoked = app::team_grants::revoke(&eisen_dir, &team, id).map_err(Failure::Run)?;
+        let revoked = grants::revoke(&eisen_dir, &team, id).map_err(Failure::Run)?;
         // It may have started meanwhile, with what it read before.
         if let GrantsPlace::Running(mut team) = self.place(global).await? {
             let params = RevokeGrantParams { id: id.to_owned().into() };

@@ -11,12 +11,12 @@ use super::config_file::ConfigFile;
 use super::history::{Since, event};
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
-use crate::app::{self, LearnedZone};
 use crate::changes;
 use crate::config::{Config, Enforce, Layered, Source};
 use crate::home;
 use crate::journal::{Filter, Store};
 use crate::learn::{LeftOutFor, Openness, ProposedPattern};
+use crate::learned_zones::{self, LearnedZone};
 use crate::program::Failure;
 use crate::team_file;
 
@@ -69,7 +69,8 @@ impl LearnArgs {
                 "there is no eisen.toml to write to: `eisen-core init` makes one"
             )));
         }
-        let kept = || app::kept_config(&eisen_dir, &self.which.team(global, &eisen_dir).ok()?);
+        let kept =
+            || learned_zones::kept_config(&eisen_dir, &self.which.team(global, &eisen_dir).ok()?);
         let Some(file) = written.or_else(kept) else {
             return Err(Failure::Usage(anyhow!(
                 "there is no eisen.toml here or above: name one by `-c`"
@@ -77,7 +78,8 @@ impl LearnArgs {
         };
         let Layered { source, config, .. } = team_file::read(&file, &eisen_dir)?;
         let store = self.which.open_settled(global).await?;
-        let zones = app::learn(&config, &store, self.agent.as_deref(), &self.filter(&store)?)?;
+        let zones =
+            learned_zones::learn(&config, &store, self.agent.as_deref(), &self.filter(&store)?)?;
         let (used, unused): (Vec<_>, Vec<_>) = zones.into_iter().partition(|it| it.uses > 0);
         if used.is_empty() {
             return Err(Failure::Run(anyhow!(
@@ -136,7 +138,7 @@ fn write(
         note(format_args!("{}", told(zone)));
     }
     let rewritten =
-        app::write_zones(file, source.text(), eisen_dir, &config.team.workspace, &zones)?;
+        learned_zones::write_zones(file, source.text(), eisen_dir, &config.team.workspace, &zones)?;
     let shown = plain(&file.display().to_string());
     if rewritten.before == rewritten.after {
         note(format_args!("{shown} says so already"));

@@ -17,7 +17,6 @@ use super::output::{escape_controls, is_terminal, note, plain, print, write};
 use super::prompt::ended::{tell_changed, tell_refused};
 use super::report::ErrorReport;
 use super::{format, nested};
-use crate::app;
 use crate::branches;
 use crate::config::AgentTier;
 use crate::config::installed::installed_profile;
@@ -147,7 +146,7 @@ fn options_in(
     }
     let profile = spec.profile.clone().or_else(|| Some(first?.profile.clone()));
     if profile.is_none() && spec.command.is_empty() {
-        note(ErrorReport(app::nobody_installed(&workspace).error()));
+        note(ErrorReport(team_file::nobody_installed(&workspace).error()));
         return Ok(None);
     }
     let worktree = Worktrees::new(&home::eisen_dir().map_err(Failure::Usage)?).around(&workspace);

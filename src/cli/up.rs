@@ -8,10 +8,11 @@ use clap::Args;
 use super::Global;
 use super::config_file::ConfigFile;
 use super::output::{escape_controls, note, plain, print};
-use crate::app::{self, TeamMode, UpOptions, WebWish};
+use crate::app::{self, UpOptions, WebWish};
 use crate::home;
 use crate::jobs;
 use crate::program::Failure;
+use crate::team_file::TeamMode;
 
 /// Run the team of a configuration until SIGINT or SIGTERM
 ///

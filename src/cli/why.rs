@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::config_file::ConfigFile;
 use super::output::{plain, print};
-use crate::app;
+use crate::access::grants;
 use crate::branches;
 use crate::config::Config;
 use crate::home;
@@ -66,7 +66,7 @@ impl WhyArgs {
         for action in actions {
             let why = config.why(&agent, &self.path, *action);
             let mut why = why.ok_or_else(|| no_agent(&config, &agent))?;
-            app::team_grants::explain(&mut why, &config, &layered.overlay);
+            grants::explain(&mut why, &config, &layered.overlay);
             if self.json {
                 print(why.json())?;
             } else {

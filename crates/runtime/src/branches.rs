@@ -6,6 +6,7 @@ mod given;
 mod listed;
 mod merge;
 mod of_team;
+pub(crate) mod port;
 mod reviewed;
 pub(crate) mod shared_changes;
 mod team_reports;

@@ -2,14 +2,20 @@
 //!
 //! Must not know commands and what they print.
 
+pub mod access;
 pub mod app;
 pub mod branches;
 pub mod care;
+pub mod console;
 pub mod failover;
 pub mod home;
 pub mod jobs;
+pub mod kernel;
+pub mod learned_zones;
+pub mod notes;
 pub mod program;
 pub mod team_file;
+pub mod team_state;
 pub mod tiers;
 pub mod turn;
 

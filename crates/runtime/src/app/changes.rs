@@ -13,12 +13,12 @@ use tokio::sync::{mpsc, watch};
 
 use crate::agent::Surroundings;
 use crate::alert::Channel;
-use crate::app::kernel::warn_of_tier;
 use crate::app::members::Conditions;
-use crate::app::{budget, journal, limits, members, notices, without_file};
+use crate::app::{budget, journal, limits, members, notices};
 use crate::bus::Bus;
 use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
 use crate::journal::Journal;
+use crate::kernel::warn_of_tier;
 use crate::model::{AgentId, AgentStatus};
 use crate::program::note;
 use crate::routing::RoutingHandle;
@@ -26,6 +26,7 @@ use crate::serve::Refused;
 use crate::supervisor::Supervisor;
 use crate::team_file::load;
 use crate::team_file::load::Candidates;
+use crate::team_file::without_file;
 use crate::tracker::TrackerHandle;
 
 use crate::turn::command::TeamCommand;

@@ -7,13 +7,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::agent::{self, AgentError, AgentHandle};
 use crate::app;
-use crate::app::agent_owners::AgentOwners;
 use crate::app::members::Conditions;
-use crate::app::reviews::TeamReviews;
 use crate::app::rooms::Wiring;
 use crate::app::streams::TeamStreams;
-use crate::app::team_branches::TeamBranches;
 use crate::app::web_page::WebPage;
+use crate::branches::port::TeamBranches;
+use crate::branches::port::reviews::TeamReviews;
 use crate::budget::Budgets;
 use crate::client_host::{
     Cancelled, Continuation, HostError, PromptDraft, PromptOutcome, SessionChoices, WaitingPrompt,
@@ -31,6 +30,7 @@ use crate::serve::{
     WebToken,
 };
 use crate::supervisor::Roster;
+use crate::team_state::agent_owners::AgentOwners;
 use crate::tracker::TrackerHandle;
 use crate::turn::command;
 use crate::turn::command::TeamCommand;

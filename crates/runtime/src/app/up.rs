@@ -12,30 +12,32 @@ use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::access::grants as team_grants;
 use crate::agent::{Admission, Surroundings};
 use crate::app::changes::{Changes, follow_setbacks};
-use crate::app::console::ConsoleFile;
-use crate::app::kernel::warn_of_tier;
 use crate::app::listeners::Listeners;
 use crate::app::members::{Conditions, TeamSlots};
-use crate::app::mode::TeamMode;
 use crate::app::rooms::{Closing, Wiring, backlog};
 use crate::app::scoped_tokens::with_tokens;
 use crate::app::team::{Supervised, supervised};
 use crate::app::web_page::{WebPage, WebWish};
 use crate::app::{
-    budget, console, figures, first_prompt, hints, hub, journal, killed_run, limits, members,
-    notices, person_queue, recorder, streams, team_grants, telemetry, tools_seen, trial, undo,
+    budget, figures, first_prompt, hub, journal, killed_run, limits, members, notices, streams,
+    telemetry, undo,
 };
 use crate::branches::TeamTrees;
 use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
 use crate::conflicts::Conflicts;
+use crate::console;
+use crate::console::ConsoleFile;
 use crate::extract::DiskWorkspace;
 use crate::home::journals;
 use crate::home::leftovers::drained;
 use crate::home::{environment, leftovers, scratch};
+use crate::kernel::trial;
+use crate::kernel::warn_of_tier;
 use crate::model::TeamMemory;
 use crate::process::Launcher;
 use crate::program::{Failure, StopSignal, StopSignals, announce_port, limits, note};
@@ -43,7 +45,12 @@ use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
 use crate::slots::{Machine, Slots};
 use crate::supervisor::{Member, Roster, Supervisor};
+use crate::team_file::hints;
 use crate::team_file::load::{load, log_overlay, note_taken};
+use crate::team_file::mode::TeamMode;
+use crate::team_state::person_queue;
+use crate::team_state::recorder;
+use crate::team_state::tool_use as tools_seen;
 use crate::tracker::OrchestratorView;
 use crate::turn::command::{TeamCommand, WAITING};
 

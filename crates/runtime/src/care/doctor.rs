@@ -20,9 +20,9 @@ use serde::Serialize;
 
 use self::agents::Environment;
 use self::version::Probe;
-use crate::app;
 use crate::home::environment::own_command;
 use crate::home::leftovers;
+use crate::kernel;
 use crate::process::Launcher;
 
 /// How long a program may take to say its version.
@@ -133,7 +133,7 @@ pub fn doctor(
         found.extend(runtime.block_on(deep::starts(&environment, &probe)));
     }
     progress("the kernel");
-    let kernel = app::kernel();
+    let kernel = kernel::kernel();
     found.push(machine::kernel(&kernel));
     found.push(machine::limits());
     found.push(open_files);

@@ -12,8 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::time::sleep;
 
-use crate::app::console::ConsoleFile;
 use crate::app::{UpOptions, WebWish};
+use crate::console::ConsoleFile;
 use crate::home::environment;
 use crate::program::{Failure, StopSignals};
 use crate::serve::client::{ClientError, Connection};

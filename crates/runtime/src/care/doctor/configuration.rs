@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use crate::app::{hints, journal_hint, limit_enforcement};
+use crate::app::{journal_hint, limit_enforcement};
 use crate::care::doctor::{Finding, command};
 use crate::config::check::{self, Kernel};
 use crate::config::{Config, ConfigErrors};
 use crate::home::environment::shell_word;
 use crate::program::Failure;
+use crate::team_file::hints;
 use crate::team_file::load;
 
 const CHECK: &str = "configuration";

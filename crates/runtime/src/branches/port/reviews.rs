@@ -140,7 +140,7 @@ fn send(agent: &AgentHandle, text: &str) {
 }
 
 /// A failure of a command as the port refuses it.
-pub(super) fn refused(failure: &Failure) -> Refused {
+pub(crate) fn refused(failure: &Failure) -> Refused {
     let code = match failure {
         Failure::Usage(_) => 404,
         Failure::Run(_) => 409,

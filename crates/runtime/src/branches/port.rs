@@ -1,6 +1,7 @@
 //! The branches of tasks of a team's repository, over the port: how all of them stand.
 
 mod merges;
+pub(crate) mod reviews;
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -9,7 +10,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::app::members::Conditions;
-use crate::app::reviews;
 use crate::branches::{self, DiskSizes, ListedBranch, TeamTrees};
 use crate::config::Config;
 use crate::serve::Refused;

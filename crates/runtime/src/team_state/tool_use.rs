@@ -36,12 +36,12 @@ struct AgentTools {
 }
 
 /// The file of a team.
-pub(super) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
+pub(crate) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
     team_folder(eisen_dir, team).join("tools.json")
 }
 
 /// Notes the use of the tools until `cancel`. The file of the last run stays until an agent is ready.
-pub(super) async fn note(
+pub(crate) async fn note(
     file: PathBuf,
     uses: ToolUses,
     mut events: Subscriber,

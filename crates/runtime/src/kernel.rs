@@ -1,11 +1,12 @@
 //! Probes how far the running kernel can enforce zones, and warns about agents that get less than
 //! full enforcement.
 
-use crate::app::mode::TeamMode;
-use crate::app::trial;
+pub(crate) mod trial;
+
 use crate::config::check::Kernel;
 use crate::config::{Agent, Enforce};
 use crate::process::Launcher;
+use crate::team_file::mode::TeamMode;
 
 /// Probes this machine's kernel. Must not be called from within an async runtime.
 pub fn kernel() -> Kernel {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 use super::TeamBranches;
-use crate::app::reviews;
+use crate::branches::port::reviews;
 use crate::branches::{self, MergeNews, MergeOptions, Merged};
 use crate::landing::{LandingError, MergeWay};
 use crate::program::Failure;

@@ -34,7 +34,7 @@ impl ConsoleFile {
     }
 
     /// Rotates a file that is too large. Errors are ignored: the console goes on in the old file.
-    pub(super) fn rotate_if_large(&self) {
+    pub(crate) fn rotate_if_large(&self) {
         if fs::metadata(&self.path).is_ok_and(|file| file.len() > LARGEST) {
             let _ = self.rotate();
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use crate::app::routes;
+use crate::access::routes;
 use crate::config::{Config, Layered, Overlay, Why};
 use crate::home::here;
 use crate::home::journals;
@@ -37,7 +37,7 @@ impl GrantStore for OverlayFile {
 }
 
 /// The grants that a team has, and the place where it keeps more.
-pub(super) fn open(
+pub(crate) fn open(
     config: &Config,
     eisen_dir: &Path,
 ) -> anyhow::Result<(Vec<TeamGrant>, Arc<dyn GrantStore>)> {
@@ -63,7 +63,7 @@ pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Ve
     let of_folder = |folder: &Path| here::config_of(folder).ok().flatten();
     let files = [
         of_folder(folder),
-        super::learned_zones::kept_config(eisen_dir, team),
+        crate::learned_zones::kept_config(eisen_dir, team),
         of_folder(&workspace).filter(|_| workspace.is_absolute()),
     ];
     let read = |file: PathBuf| crate::team_file::read(&file, eisen_dir).ok();

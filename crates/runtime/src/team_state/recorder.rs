@@ -12,17 +12,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::agent_owners::AgentOwners;
 use crate::model::{Model, SessionKey, SessionMode};
 use crate::serve;
 use crate::session::{RegistryHandle, RegistryRequest, Upsert};
+use crate::team_state::agent_owners::AgentOwners;
 use crate::tracker::{SessionReport, TrackerHandle};
 
 /// Capacity of the queue of requests to catch up; past that, senders wait.
 const WAITING: usize = 64;
 
 /// Starts recording; ends with `cancel`.
-pub(super) fn start(
+pub(crate) fn start(
     team: String,
     tracker: TrackerHandle,
     registry: RegistryHandle,

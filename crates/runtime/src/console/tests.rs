@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::app::console::*;
+use crate::console::*;
 use crate::model::{AgentId, SessionId, Via};
 
 fn config() -> (tempfile::TempDir, Config) {

@@ -45,13 +45,13 @@ struct KeptPermit {
 }
 
 /// The file of a team.
-pub(super) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
+pub(crate) fn place(eisen_dir: &Path, team: &str) -> PathBuf {
     team_folder(eisen_dir, team).join("person.json")
 }
 
 /// The queue that an earlier run left, as the zones judge it now; empty if there is no file that can
 /// be read. Reads the disk.
-pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Queued> {
+pub(crate) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Queued> {
     let kept = kept(file).read_json::<Vec<KeptAccess>>().unwrap_or_else(|error| {
         tracing::warn!(%error, file = %file.display(), "can't read what waits for a person");
         None
@@ -70,7 +70,7 @@ pub(super) fn read(file: &Path, zones: &HashMap<AgentId, Arc<Zone>>) -> Vec<Queu
 }
 
 /// Keeps the queue in its file, until `cancel`.
-pub(super) async fn keep(
+pub(crate) async fn keep(
     file: PathBuf,
     mut queue: watch::Receiver<Arc<[Queued]>>,
     cancel: CancellationToken,

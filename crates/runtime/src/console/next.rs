@@ -7,7 +7,7 @@ use crate::model::{AgentId, AgentState};
 
 /// Waits until each autostarted agent is ready, has ended the turn of its configured prompt, or has
 /// failed.
-pub(crate) struct Next {
+pub(super) struct Next {
     /// Agents that have not settled, and whether a turn is expected of them.
     waiting: HashMap<AgentId, bool>,
     /// Agents for the example prompt, the best first, and whether each was ready.

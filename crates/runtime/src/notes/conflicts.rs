@@ -8,7 +8,7 @@ use crate::model::{AgentId, Conflict, ConflictKind, ConflictStatus, Event};
 use crate::routing::RoutingHandle;
 
 /// Follows conflicts until `cancel`.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     mut events: Subscriber,
     routing: RoutingHandle,
     lead: Option<AgentId>,

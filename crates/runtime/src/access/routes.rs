@@ -14,7 +14,7 @@ use crate::routing::{RoutingRules, RuledAccess};
 use crate::zone::Zone;
 
 /// Compiles the rules of a configuration.
-pub(super) fn rules(config: &Config) -> anyhow::Result<RoutingRules> {
+pub(crate) fn rules(config: &Config) -> anyhow::Result<RoutingRules> {
     let specs = config.routing.iter();
     let specs = specs.map(|rule| RuleSpec { agents: config.agents_of(rule), ..rule.clone() });
     RoutingRules::compile(specs).context("the patterns of `[[routing]]`")
@@ -22,7 +22,7 @@ pub(super) fn rules(config: &Config) -> anyhow::Result<RoutingRules> {
 
 /// The same for a team of which some agents may be observed: for these a person is asked for a file of the default
 /// list, also where the configuration says nothing of these.
-pub(super) fn rules_of_run(
+pub(crate) fn rules_of_run(
     config: &Config,
     observes: &dyn Fn(&Agent) -> bool,
 ) -> anyhow::Result<RoutingRules> {
@@ -41,7 +41,7 @@ fn ways() -> impl Iterator<Item = Via> {
 }
 
 /// The rule that denies an access that it explains, by one way at least.
-pub(super) fn denying(config: &Config, why: &Why, zone: &Zone) -> Option<AccessRule> {
+pub(crate) fn denying(config: &Config, why: &Why, zone: &Zone) -> Option<AccessRule> {
     let rules = rules(config).ok()?;
     let is_owned = why.owners.iter().any(|owner| *owner != why.agent);
     let of = |via| {

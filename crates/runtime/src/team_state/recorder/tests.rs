@@ -8,10 +8,10 @@ use std::time::Duration;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
-use crate::app::recorder::*;
 use crate::bus::{Backlog, Bus};
 use crate::model::{Activity, ActivityKind, AgentId, SessionId};
 use crate::session::Answer;
+use crate::team_state::recorder::*;
 use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, Settings};
 

@@ -65,7 +65,7 @@ pub fn without_file(
 }
 
 /// Why a team does not work by the file of its folder: it was started without one.
-pub(super) fn unread(file: &Path, eisen_dir: &Path, workspace: &Path) -> Option<String> {
+pub(crate) fn unread(file: &Path, eisen_dir: &Path, workspace: &Path) -> Option<String> {
     let own = workspace.join(CONFIG);
     (file.starts_with(eisen_dir.join("teams")) && own.exists()).then(|| {
         let own = own.display();

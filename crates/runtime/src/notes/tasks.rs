@@ -9,7 +9,7 @@ use crate::tasks::Tasks;
 use crate::tracker::TrackerHandle;
 
 /// Follows tasks and turns until `cancel`. What is missed of them comes with the next turn's end.
-pub(super) async fn follow(
+pub(crate) async fn follow(
     mut events: Subscriber,
     tasks: Tasks,
     tracker: TrackerHandle,

@@ -58,7 +58,7 @@ pub use helpers::{
     BranchBy, HelperEnd, NewBranch, NewHelper, NewMember, StartedHelper, StartedRun,
 };
 pub use lines::encode;
-pub use refused::{RefusalKind, Refused};
+pub use refused::{RefusalKind, Refused, blocking};
 pub use remote_teams::RemoteTeams;
 pub use rights::PROGRAM;
 pub use rpc::{call_about_tokens, facts, grant_row, names};

@@ -1,5 +1,7 @@
 //! Why a request is refused, by the team or by the port.
 
+use std::fmt::Display;
+
 /// A refusal, with a code of the wire (404, 409, …).
 #[derive(Clone, Debug)]
 pub struct Refused {
@@ -23,4 +25,16 @@ impl Refused {
     pub fn new(code: u16, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), kind: RefusalKind::default() }
     }
+
+    /// The refusal for an error that is not the client's.
+    pub fn fault(error: impl Display) -> Self {
+        Self::new(500, error.to_string())
+    }
+}
+
+/// Runs work that blocks, such as access to files, on a thread of its own. It goes on if the returned future is dropped.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refused> {
+    tokio::task::spawn_blocking(work).await.map_err(Refused::fault)
 }

@@ -22,7 +22,7 @@ use crate::kernel::warn_of_tier;
 use crate::model::{AgentId, AgentStatus};
 use crate::program::note;
 use crate::routing::RoutingHandle;
-use crate::serve::Refused;
+use crate::serve::{Refused, blocking};
 use crate::supervisor::Supervisor;
 use crate::team_file::load;
 use crate::team_file::load::Candidates;
@@ -163,7 +163,7 @@ impl Changes {
                     self.overlay.notes().join("; "),
                     mistakes.join("\n")
                 )),
-                LayerError::Kept(error) => fault(&error),
+                LayerError::Kept(error) => Refused::fault(error),
             })?;
         let started = |id: &AgentId| {
             let edition = self.supervisor.roster().get(id)?.edition()?;
@@ -245,7 +245,7 @@ impl Changes {
             ready.inspect_err(|_| self.conditions.trees.keep_those_of(&self.current))?;
         if !layered.overlay.is_stored_as(&self.overlay) {
             let (overlay, kept) = (layered.overlay.clone(), self.kept());
-            blocking(move || overlay.write(&kept)).await?.map_err(|error| fault(&error))?;
+            blocking(move || overlay.write(&kept)).await?.map_err(Refused::fault)?;
         }
 
         let is_new = |agent: &&Agent| self.current.agent(&agent.id).is_none();
@@ -322,16 +322,9 @@ fn ids(config: &Config) -> Vec<AgentId> {
     config.agents.iter().map(|agent| agent.id.clone()).collect()
 }
 
-/// Runs file access on a blocking thread.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refused> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| fault(&error))
-}
-
 fn refused(error: LayerError) -> Refused {
     match error {
-        LayerError::Kept(error) => fault(&error),
+        LayerError::Kept(error) => Refused::fault(error),
         error => wrong(&error),
     }
 }
@@ -346,8 +339,4 @@ fn conflict(message: String) -> Refused {
 
 fn unknown(id: &AgentId) -> Refused {
     Refused::new(404, format!("there is no agent `{id}`"))
-}
-
-fn fault(error: &impl ToString) -> Refused {
-    Refused::new(500, error.to_string())
 }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use crate::app::members::Conditions;
 use crate::branches::{self, DiskSizes, ListedBranch, TeamTrees};
 use crate::config::Config;
-use crate::serve::Refused;
+use crate::serve::{Refused, blocking};
 use crate::wire::{
     BranchChecks, BranchConflict, BranchDiff, BranchList, BranchProcess, BranchRow, TeamReport,
 };
@@ -68,7 +68,7 @@ impl TeamBranches {
         let this = self.clone();
         // It goes on where nobody waits any more: a client that asks again and again begins no second one.
         let listed = tokio::spawn(async move { this.listed().await }).await;
-        let listed = listed.map_err(|error| Refused::new(500, error.to_string()))??;
+        let listed = listed.map_err(Refused::fault)??;
         let (all, omitted) = &*listed;
         let row = |branch: &ListedBranch| {
             let mut branch = branch.clone();
@@ -90,13 +90,13 @@ impl TeamBranches {
             let mut sizes = sizes.lock().unwrap_or_else(PoisonError::into_inner);
             branches::list_some(&workspace, None, MOST, &mut sizes)
         };
-        let result = match tokio::task::spawn_blocking(listing).await {
+        let result = match blocking(listing).await {
             Ok(Ok((mut all, omitted))) => {
                 branches::ask_teams(&mut all, Some(&self.team)).await;
                 Ok(Arc::new((all, omitted)))
             }
             Ok(Err(failure)) => Err(reviews::refused(&failure)),
-            Err(error) => Err(Refused::new(500, error.to_string())),
+            Err(refused) => Err(refused),
         };
         *last = Some(LastList { made_at: Instant::now(), result: result.clone() });
         result

@@ -95,8 +95,7 @@ impl Hosts {
         params: Map<String, Value>,
     ) -> Result<Value, Refused> {
         let by = self.of_host(host, by)?;
-        let failed = |error: serde_json::Error| Refused::new(500, error.to_string());
-        let params = to_raw_value(&params).map_err(failed)?;
+        let params = to_raw_value(&params).map_err(Refused::fault)?;
         let patience = if matches!(method.hub, AtHub::All(_)) { SOON } else { LATER };
         let errand = Errand { host, by, method: method.name, params, patience };
         let standing = || {
@@ -105,7 +104,7 @@ impl Hosts {
             Some((heard.beat.epoch.clone(), heard.beat.number))
         };
         let result = forward::ask(&self.sender, errand, standing).await?;
-        serde_json::from_str(result.get()).map_err(failed)
+        serde_json::from_str(result.get()).map_err(Refused::fault)
     }
 
     /// Returns a visitor as one host is to see it.

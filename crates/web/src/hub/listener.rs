@@ -317,7 +317,7 @@ impl RemoteTeams for Hub {
     ) -> BoxFuture<'a, Result<Box<RawValue>, Refused>> {
         Box::pin(async move {
             let result = self.perform(by, method, params).await?;
-            to_raw_value(&result).map_err(|error| Refused::new(500, error.to_string()))
+            to_raw_value(&result).map_err(Refused::fault)
         })
     }
 }

@@ -54,7 +54,7 @@ impl Reached {
     ) -> Result<Value, Refused> {
         if self.is_new(host) {
             let beats = self.hosts.sender.client.subscribe(subject(host, kind::BEAT)).await;
-            let beats = beats.map_err(|error| Refused::new(500, error.to_string()))?;
+            let beats = beats.map_err(Refused::fault)?;
             // Fails only while the team ends.
             let _ = self.beats.send(beats);
         }
@@ -150,7 +150,7 @@ impl RemoteTeams for Neighbours {
             let agent = by.agent.map(|agent| AgentId::new(format!("{own}/{agent}")));
             let by = Visitor { owner: format!("{own}/{}", by.owner), agent, ..by };
             let result = reached.ask(&host, by, method, params).await?;
-            to_raw_value(&result).map_err(|error| Refused::new(500, error.to_string()))
+            to_raw_value(&result).map_err(Refused::fault)
         })
     }
 }

@@ -56,7 +56,6 @@ pub(super) async fn start(
         let task = first_task::begin(team, own_tasks, task(agent), Stays::ForTask).await?;
         Ok::<_, Refused>((task, without))
     });
-    let failed = |error: tokio::task::JoinError| Refused::new(500, error.to_string());
-    let (task, without) = starting.await.map_err(failed)??;
+    let (task, without) = starting.await.map_err(Refused::fault)??;
     started(tasks, &task, without)
 }

@@ -148,7 +148,7 @@ pub(super) async fn read<T: Send + 'static>(
     };
     let late = || Refused::new(500, "the journal could not be read in time: ask for less of it");
     let read = timeout(PATIENCE, read).await.map_err(|_| late())?;
-    read.map_err(|error| Refused::new(500, error.to_string()))?
+    read.map_err(Refused::fault)?
 }
 
 /// Ends a read when it is dropped.

@@ -47,7 +47,7 @@ pub(super) async fn fork_session(
     let team = Arc::clone(&shared.team);
     // Runs to its end even if the client leaves.
     let forked = tokio::spawn(async move { team.fork(fork).await });
-    let (wire, how) = forked.await.map_err(|error| Refused::new(500, error.to_string()))??;
+    let (wire, how) = forked.await.map_err(Refused::fault)??;
     ownership::note_session(shared, caller, &SessionKey::new(agent.clone(), wire.clone())).await;
     let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
     let recorded = read(shared, move |store| {
@@ -119,7 +119,7 @@ pub(super) async fn rewind_session(
     let rewind = Rewind { key, continuation, commit: Box::pin(commit) };
     let team = Arc::clone(&shared.team);
     let rewound = tokio::spawn(async move { team.rewind(rewind).await });
-    let is_primed = rewound.await.map_err(|error| Refused::new(500, error.to_string()))??;
+    let is_primed = rewound.await.map_err(Refused::fault)??;
     reply(&Rewound {
         agent_id: session.agent_id.into(),
         session_id: wire,

@@ -54,7 +54,7 @@ pub(super) async fn add_member(
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
         Ok::<_, Refused>(first_task::begin(team, own_tasks, task, Stays::ForGood).await?)
     });
-    reply(&delegated(tasks, &starting.await.map_err(|error| failed(&error))??)?)
+    reply(&delegated(tasks, &starting.await.map_err(Refused::fault)??)?)
 }
 
 pub(super) async fn remove_member(
@@ -93,8 +93,4 @@ fn check(task: &str, zone: &[String]) -> Result<(), Refused> {
         )));
     }
     Ok(())
-}
-
-fn failed(error: &tokio::task::JoinError) -> Refused {
-    Refused::new(500, error.to_string())
 }

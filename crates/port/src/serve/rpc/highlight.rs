@@ -6,7 +6,7 @@ use tokio::sync::Semaphore;
 
 use super::{MethodCall, Reply, reply, wrong};
 use crate::graph::{self, LONGEST_CODE, Language};
-use crate::serve::Refused;
+use crate::serve::{Refused, blocking};
 use crate::wire::{CodeTokens, Highlight, HighlightParams};
 
 /// Texts that are read at a time, whoever sends them.
@@ -35,14 +35,13 @@ pub(super) async fn highlight(
     let Some(language) = language else {
         return reply(&CodeTokens { language: None, tokens: Vec::new() });
     };
-    let turn = AT_ONCE.acquire().await.map_err(|error| Refused::new(500, error.to_string()))?;
-    let found = tokio::task::spawn_blocking(move || {
+    let turn = AT_ONCE.acquire().await.map_err(Refused::fault)?;
+    let found = blocking(move || {
         // It is read to its end where nobody waits any more.
         let _turn = turn;
         graph::highlight(language, &text)
-    });
-    let found = found.await;
-    let found = found.map_err(|error| Refused::new(500, error.to_string()))?;
+    })
+    .await?;
     let tokens = found.iter().map(|token| (token.start, token.end, token.kind.into()));
     reply(&CodeTokens { language: Some(language.name().into()), tokens: tokens.collect() })
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{MethodCall, Reply, reply};
 use crate::model::{GraphKind, GraphSnapshot};
-use crate::serve::Refused;
 use crate::serve::lines::GRAPH_IS_OFF;
+use crate::serve::{Refused, blocking};
 use crate::watch::GraphState;
 use crate::wire::{GetLayout, GetLayoutParams, MapLayout};
 
@@ -20,7 +20,7 @@ pub(super) async fn get_layout(
         GraphState::Coming => return Err(Refused::new(409, "the team is stopping")),
     };
     let layout = Arc::clone(&shared.layout);
-    let laying = tokio::task::spawn_blocking(move || {
+    blocking(move || {
         let part = {
             let mut layout = layout.lock();
             if layout.seq() != Some(graph.seq) {
@@ -29,8 +29,8 @@ pub(super) async fn get_layout(
             layout.since(params.since)
         };
         reply(&MapLayout::from(part))
-    });
-    laying.await.map_err(|error| Refused::new(500, error.to_string()))?
+    })
+    .await?
 }
 
 /// The files of the graph, with their lines.

@@ -13,7 +13,7 @@ use crate::routing::{AccessReason, ShownAccess};
 use crate::serve::rights::opens;
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
-use crate::serve::{Caller, Refused};
+use crate::serve::{Caller, Refused, blocking};
 use crate::wire::{
     self, ShowBlocked, ShowBlockedParams, ShowConflict, ShowConflictParams, ShownBlocked,
     ShownContent, ShownProgram,
@@ -43,7 +43,7 @@ pub(super) async fn show_blocked(
         let command = shared.sources.program(pid)?;
         Some(ShownProgram { pid, command })
     });
-    let shown = made(move || {
+    let shown = blocking(move || {
         let waits = shown.access.status == BlockedStatus::Pending;
         if !waits && !sight.opens(Path::new(&*shown.access.path)) {
             let why = "it is shown while the access waits, or to who may read it";
@@ -88,13 +88,7 @@ pub(super) async fn show_conflict(
 ) -> Result<Reply<ShowConflict>, Refused> {
     let shared = call.shared;
     let shown = shared.sources.show_conflict(ConflictId::new(params.id)).await?;
-    reply(&made(move || shown_conflict(shown)).await?)
-}
-
-/// Comparing files may take a while.
-async fn made<T: Send + 'static>(make: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
-    let answer = tokio::task::spawn_blocking(make);
-    answer.await.map_err(|error| Refused::new(500, error.to_string()))
+    reply(&blocking(move || shown_conflict(shown)).await?)
 }
 
 fn shown_access(shown: ShownAccess) -> ShownBlocked {

@@ -34,7 +34,7 @@ pub(super) fn reply<M: Method>(result: &M::Result<'_>) -> Result<Reply<M>, Refus
 pub(in crate::serve) fn encoded(
     result: &(impl serde::Serialize + ?Sized),
 ) -> Result<Box<RawValue>, Refused> {
-    to_raw_value(result).map_err(|error| Refused::new(500, error.to_string()))
+    to_raw_value(result).map_err(Refused::fault)
 }
 
 /// Reads the params of a method; missing ones are an empty object. Unknown keys are ignored.

@@ -39,8 +39,7 @@ pub(super) async fn start_run(
         let agent = wait.then(|| started.agent.clone());
         Ok::<_, Refused>((started, EndsWithCaller { agent, team: own_team, runs: own_runs }))
     });
-    let failed = |error: tokio::task::JoinError| Refused::new(500, error.to_string());
-    let (started, mut guard) = starting.await.map_err(failed)??;
+    let (started, mut guard) = starting.await.map_err(Refused::fault)??;
     let StartedRun { id, agent, zone, further, without } = started;
     let run = if wait {
         // The caller's turn waits for it: whoever waits for the caller is in the circle.

@@ -102,7 +102,7 @@ fn listed(tokens: &ScopedTokens) -> Vec<ShownToken> {
 }
 
 fn value(answer: &impl Serialize) -> Result<Value, Refused> {
-    serde_json::to_value(answer).map_err(|error| Refused::new(500, error.to_string()))
+    serde_json::to_value(answer).map_err(Refused::fault)
 }
 
 fn revoked(tokens: &ScopedTokens, params: &TokenRevokeParams) -> Result<ShownToken, Refused> {

@@ -88,8 +88,7 @@ pub(super) async fn delegate_task(
         }
         Ok::<_, Refused>(begun.id)
     });
-    let failed = |error: tokio::task::JoinError| Refused::new(500, error.to_string());
-    reply(&delegated(tasks, &beginning.await.map_err(failed)??)?)
+    reply(&delegated(tasks, &beginning.await.map_err(Refused::fault)??)?)
 }
 
 pub(super) async fn check_tasks(

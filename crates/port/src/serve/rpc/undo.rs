@@ -24,9 +24,8 @@ pub(super) async fn redo(call: MethodCall<'_>, params: RedoParams) -> Result<Rep
 }
 
 fn answer(outcome: Outcome) -> Result<Undone, Refused> {
-    let failed = |error: serde_json::Error| Refused::new(500, error.to_string());
-    let paths = serde_json::from_value(json!(outcome.paths)).map_err(failed)?;
-    let obstacles = serde_json::from_value(json!(outcome.obstacles)).map_err(failed)?;
+    let paths = serde_json::from_value(json!(outcome.paths)).map_err(Refused::fault)?;
+    let obstacles = serde_json::from_value(json!(outcome.obstacles)).map_err(Refused::fault)?;
     Ok(Undone {
         event_id: outcome.event_id,
         agent_id: outcome.agent_id.map(Into::into),

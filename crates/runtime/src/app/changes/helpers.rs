@@ -5,13 +5,15 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::changes::{Changes, blocking, conflict, ids, refused, unknown, wrong};
+use crate::app::changes::{Changes, conflict, ids, refused, unknown, wrong};
 use crate::app::{journal, members};
 use crate::branches;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
 use crate::model::{AgentId, AgentStatus, Event, Order};
-use crate::serve::{BranchBy, HelperEnd, NewBranch, NewHelper, NewMember, Refused, StartedHelper};
+use crate::serve::{
+    BranchBy, HelperEnd, NewBranch, NewHelper, NewMember, Refused, StartedHelper, blocking,
+};
 use crate::supervisor::Roster;
 use crate::turn::command::TeamCommand;
 use crate::turn::details;

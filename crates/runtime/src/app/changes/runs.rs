@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use crate::app::changes::helpers::{plain, table_of};
-use crate::app::changes::{Changes, blocking, conflict, unknown, wrong};
+use crate::app::changes::{Changes, conflict, unknown, wrong};
 use crate::app::{journal, members};
 use crate::branches;
 use crate::config::{Agent, AgentTable, zone_pattern};
 use crate::failover::told::none_left;
 use crate::model::AgentId;
 use crate::runs::{RunId, RunSpec, RunState, RunZone};
-use crate::serve::{BranchBy, NewBranch, Refused};
+use crate::serve::{BranchBy, NewBranch, Refused, blocking};
 use crate::team_file::of_run::agent_keys;
 use crate::turn::command::StartedHelper;
 use crate::zone::{self, ZoneSpec};

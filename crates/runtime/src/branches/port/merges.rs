@@ -10,7 +10,7 @@ use crate::branches::port::reviews;
 use crate::branches::{self, MergeNews, MergeOptions, Merged};
 use crate::landing::{LandingError, MergeWay};
 use crate::program::Failure;
-use crate::serve::Refused;
+use crate::serve::{Refused, blocking};
 use crate::team_file;
 use crate::wire::{CheckResult, CheckedBranch, MergeBranchParams, MergedBranch};
 
@@ -38,8 +38,7 @@ impl TeamBranches {
                 let tried = branches::try_out(&folder, &branch, into.as_deref());
                 tried.map(|(into, conflicts)| (branch, into, conflicts))
             };
-            let tried = tokio::task::spawn_blocking(trying).await;
-            let tried = tried.map_err(|error| Refused::new(500, error.to_string()))?;
+            let tried = blocking(trying).await?;
             let (branch, into, mut conflicts) = tried.map_err(|failure| refused(&failure))?;
             conflicts.truncate(MOST_FILES);
             return Ok(MergedBranch { branch, into, old: None, new: None, checks: 0, conflicts });
@@ -117,14 +116,14 @@ impl TeamBranches {
             return Err(Refused::new(409, message));
         };
         let (runtime, listed) = (Handle::current(), Arc::clone(&self.listed));
-        let working = tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let done = work(runtime);
             // What was listed is out of date.
             *listed.blocking_lock() = None;
             drop(busy);
             done
-        });
-        working.await.map_err(|error| Refused::new(500, error.to_string()))
+        })
+        .await
     }
 }
 

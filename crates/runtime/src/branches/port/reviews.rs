@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::model::{AgentId, AgentState, DecidedBy};
 use crate::program::Failure;
 use crate::review::{Comment, FileStatus, Hunk, HunkOrigin, ReviewedFile};
-use crate::serve::{Refused, ReviewRequest};
+use crate::serve::{Refused, ReviewRequest, blocking};
 use crate::supervisor::Roster;
 use crate::wire::{
     BranchReview, CheckResult, HunkComment, HunkDecision, HunkWriter, ReviewFile, ReviewHunkRow,
@@ -54,10 +54,7 @@ impl TeamReviews {
         let _kept = self.keeping.lock().await;
         let (workspace, trees) = (self.workspace.clone(), self.trees.clone());
         let acting = move || act(&workspace, &trees, request);
-        let acted = tokio::task::spawn_blocking(acting).await;
-        let (mut review, agent, prompt) = acted
-            .map_err(|error| Refused::new(500, error.to_string()))?
-            .map_err(|it| refused(&it))?;
+        let (mut review, agent, prompt) = blocking(acting).await?.map_err(|it| refused(&it))?;
         if sends && let Some((prompt, told)) = prompt {
             let handle = agent.and_then(|agent| roster.get(&agent)).ok_or_else(|| {
                 let message = "no agent of this team works on the branch: `eisen-core review --send` begins a run";
@@ -72,9 +69,7 @@ impl TeamReviews {
             send(&handle, &prompt);
             let (workspace, branch) = (self.workspace.clone(), review.branch.clone());
             let noting = move || sent(&workspace, &branch, &told);
-            let noted = tokio::task::spawn_blocking(noting).await;
-            let noted = noted.map_err(|error| Refused::new(500, error.to_string()))?;
-            noted.map_err(|failure| refused(&failure))?;
+            blocking(noting).await?.map_err(|failure| refused(&failure))?;
             review.unsent = 0;
         }
         Ok(review)

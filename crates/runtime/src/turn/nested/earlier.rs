@@ -27,7 +27,7 @@ pub(super) async fn find(
 ) -> Result<Earlier, Refused> {
     let WantedSession { name, is_fork } = wanted;
     let below = team.runs.wait(Some(by.as_str()), &[], false, Instant::now()).await;
-    let mut below = below.map_err(|error| Refused::new(500, error.to_string()))?.runs;
+    let mut below = below.map_err(Refused::fault)?.runs;
     below.retain(|run| run.state.status.is_final() && run.state.session_id.is_some());
     let nobody = || {
         Refused::new(
@@ -107,6 +107,6 @@ pub(super) async fn hold(
     match slots.acquire(&place, 1, request, Wait::No, |_| {}).await {
         Ok(slot) => Ok(Some(slot)),
         Err(SlotError::Busy(why)) => Err(Refused::new(409, format!("the run {why}"))),
-        Err(error) => Err(Refused::new(500, error.to_string())),
+        Err(error) => Err(Refused::fault(error)),
     }
 }

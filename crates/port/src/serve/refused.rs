@@ -26,6 +26,11 @@ impl Refused {
         Self { code, message: message.into(), kind: RefusalKind::default() }
     }
 
+    /// The refusal of a request that makes no sense.
+    pub fn wrong(error: impl Display) -> Self {
+        Self::new(400, error.to_string())
+    }
+
     /// The refusal for an error that is not the client's.
     pub fn fault(error: impl Display) -> Self {
         Self::new(500, error.to_string())

@@ -124,7 +124,3 @@ pub(super) async fn attach(
     }
     control::attach(shared, parse(params)?).await
 }
-
-fn wrong(message: impl Into<String>) -> Refused {
-    Refused::new(400, message)
-}

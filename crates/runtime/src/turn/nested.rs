@@ -53,7 +53,7 @@ pub(crate) async fn start(
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     if let Some(schema) = &spec.schema {
         let checked = AnswerSchema::of_agent(schema);
-        checked.map_err(|error| Refused::new(400, format!("{error:#}")))?;
+        checked.map_err(|error| Refused::wrong(format!("{error:#}")))?;
     }
     let earlier = match spec.earlier() {
         Some(wanted) => Some(earlier::find(&team, &parent, &mut spec, wanted).await?),

@@ -60,7 +60,7 @@ pub(super) async fn ask(
         if sender.send(to, &request, &[]).await == Err(SendError::TooLong) {
             let most = sender.client.max_payload();
             let message = format!("a request over NATS has at most {most} bytes here");
-            return Err(Refused::new(400, message));
+            return Err(Refused::wrong(message));
         }
         let until = Instant::now() + pause;
         pause = LATER;

@@ -80,7 +80,7 @@ impl Hub {
         method: &'static Facts,
         params: Option<&RawValue>,
     ) -> Result<Value, Refused> {
-        let wrong = |message: String| Refused::new(400, message);
+        let wrong = |message: String| Refused::wrong(message);
         let params = params.map_or("{}", RawValue::get);
         let mut params: Map<String, Value> = serde_json::from_str(params)
             .map_err(|_| wrong("params: must be an object".to_owned()))?;

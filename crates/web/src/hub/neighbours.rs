@@ -144,8 +144,7 @@ impl RemoteTeams for Neighbours {
             let reached = self.0.get().ok_or_else(away)?;
             let own = &reached.host;
             let mut params = fields(params).unwrap_or_default();
-            let host =
-                names::from_hub(&mut params, method).map_err(|why| Refused::new(400, why))?;
+            let host = names::from_hub(&mut params, method).map_err(Refused::wrong)?;
             let host = host.ok_or_else(away)?;
             let agent = by.agent.map(|agent| AgentId::new(format!("{own}/{agent}")));
             let by = Visitor { owner: format!("{own}/{}", by.owner), agent, ..by };

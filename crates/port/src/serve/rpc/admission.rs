@@ -178,7 +178,7 @@ impl CallParams {
     fn of(params: Option<&RawValue>) -> Result<Self, Refused> {
         let Some(params) = params else { return Ok(Self::default()) };
         let read = serde_json::from_str(params.get());
-        read.map_err(|error| Refused::new(400, format!("cannot read `params`: {error}")))
+        read.map_err(|error| Refused::wrong(format!("cannot read `params`: {error}")))
     }
 
     fn text(&self, field: &str) -> Option<&str> {

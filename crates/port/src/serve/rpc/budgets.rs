@@ -1,6 +1,6 @@
 //! Owns the methods of budgets.
 
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::model::{AgentId, BudgetLimits};
 use crate::serve::Refused;
 use crate::wire::{self, Empty, ListBudgets, RaiseBudget, RaiseBudgetParams};
@@ -27,17 +27,17 @@ pub(super) async fn raise_budget(
     let RaiseBudgetParams { agent_id, tokens, cost, turns, minutes } = params;
     let totals = BudgetLimits { tokens: *tokens, cost: *cost, turns: *turns, minutes: *minutes };
     if !totals.are_set() {
-        return Err(wrong("one of `tokens`, `cost`, `turns` and `minutes` must be given"));
+        return Err(Refused::wrong("one of `tokens`, `cost`, `turns` and `minutes` must be given"));
     }
     let counts =
         [("tokens", tokens, MOST), ("turns", turns, MOST), ("minutes", minutes, MOST_MINUTES)];
     for (name, total, most) in counts {
         if total.is_some_and(|total| total == 0 || total > most) {
-            return Err(wrong(format!("`{name}` must be from 1 to {most}")));
+            return Err(Refused::wrong(format!("`{name}` must be from 1 to {most}")));
         }
     }
     if cost.is_some_and(|cost| !(cost > 0.0 && cost <= MOST_COST)) {
-        return Err(wrong("`cost` must be more than 0 and at most 10^12"));
+        return Err(Refused::wrong("`cost` must be more than 0 and at most 10^12"));
     }
     let agent = agent_id.as_deref().map(AgentId::new);
     let report = shared.team.raise_budget(agent.as_ref(), totals)?;

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::events::{foreign, own, read};
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::changes::{
     self, AskError, Asked, BlameError, FilePatch, LeftOut, Provenance, SelectError,
 };
@@ -37,7 +37,7 @@ pub(super) async fn get_diff(
         return Err(foreign(own));
     }
     if params.turn.is_some() && params.since.is_some() {
-        return Err(wrong("`turn` and `since` exclude each other"));
+        return Err(Refused::wrong("`turn` and `since` exclude each other"));
     }
     let sight = Sight::of(shared, caller).await;
     read(shared, move |store| {
@@ -184,7 +184,7 @@ fn blamed_line(line: usize, text: &[u8], name: &Provenance, own: Option<&str>) -
 /// A path as events name it.
 fn place(path: &str) -> Result<PathBuf, Refused> {
     if path.is_empty() || path.len() > LONGEST_PATH || path.contains('\0') {
-        return Err(wrong(format!(
+        return Err(Refused::wrong(format!(
             "`path` is the path of a file, of at most {LONGEST_PATH} bytes"
         )));
     }
@@ -196,7 +196,7 @@ impl From<AskError> for Refused {
         match error {
             AskError::Name(error) => error.into(),
             AskError::Journal(error) => error.into(),
-            AskError::WhoseTurn { .. } => wrong(error.to_string()),
+            AskError::WhoseTurn { .. } => Refused::wrong(error.to_string()),
             AskError::NoAgent { .. } | AskError::NoSession { .. } | AskError::NoTurn { .. } => {
                 Self::new(404, error.to_string())
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{MethodCall, Reply, questions, reply, wrong};
+use super::{MethodCall, Reply, questions, reply};
 use crate::conflicts::{
     ClaimError, Conflicts, HeldDecision, HolderProcess, Lock, LockClaim, ResolveError,
     is_locked_ever,
@@ -49,7 +49,7 @@ pub(super) async fn resolve_conflict(
         (AskedDecision::Deny, message) => HeldDecision::Deny { message },
         (AskedDecision::Allow, None) => HeldDecision::Allow,
         (AskedDecision::Allow, Some(_)) => {
-            return Err(wrong("`message` goes with `deny` only"));
+            return Err(Refused::wrong("`message` goes with `deny` only"));
         }
     };
     let by = rights::decided_by(caller);
@@ -83,10 +83,12 @@ pub(super) async fn claim(
         symbol.split_once("::").map_or(symbol.as_str(), |(path, _)| path).to_owned()
     }));
     if paths.is_empty() {
-        return Err(wrong("name `paths` or `symbols` to claim"));
+        return Err(Refused::wrong("name `paths` or `symbols` to claim"));
     }
     if ttl_s.is_some_and(|ttl| !(ttl > 0.0 && ttl <= LONGEST_CLAIM)) {
-        return Err(wrong(format!("`ttl_s` must be above 0, and at most {LONGEST_CLAIM}")));
+        return Err(Refused::wrong(format!(
+            "`ttl_s` must be above 0, and at most {LONGEST_CLAIM}"
+        )));
     }
     let paths = named(shared, caller, paths, true).await?;
     let by = key(shared, agent.clone()).await;
@@ -121,7 +123,7 @@ async fn named(
     writes: bool,
 ) -> Result<Vec<Arc<str>>, Refused> {
     if paths.len() > MOST_PATHS {
-        return Err(wrong(format!("at most {MOST_PATHS} paths at once")));
+        return Err(Refused::wrong(format!("at most {MOST_PATHS} paths at once")));
     }
     let agent = questions::agent(caller)?;
     let mut named = Vec::new();

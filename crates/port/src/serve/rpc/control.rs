@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{
@@ -37,7 +37,7 @@ pub(super) async fn prompt(
         (None, Some(blocks)) if !blocks.is_empty() => {
             blocks.into_iter().map(Value::Object).collect()
         }
-        _ => return Err(wrong("either `text` or `blocks`, not empty, must be given")),
+        _ => return Err(Refused::wrong("either `text` or `blocks`, not empty, must be given")),
     };
     let by_orchestrator = match caller {
         Some(Caller::Lead(_)) => true,
@@ -117,7 +117,7 @@ pub(super) async fn resolve_blocked(
         && text_pages(content).len() > 1
         && is_request(shared, &id).await
     {
-        return Err(wrong(
+        return Err(Refused::wrong(
             "the agent asked by a tool, whose result has no room for so much `content`: allow the \
              access instead",
         ));
@@ -219,7 +219,9 @@ fn decision(verdict: DecisionParam) -> Result<Decision, Refused> {
                     Some(Duration::from_secs_f64(seconds))
                 }
                 Some(_) => {
-                    return Err(wrong("`ttl_s` must be more than 0 and at most 100 years"));
+                    return Err(Refused::wrong(
+                        "`ttl_s` must be more than 0 and at most 100 years",
+                    ));
                 }
             };
             if tell {

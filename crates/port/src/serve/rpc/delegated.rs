@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::wrong;
 use crate::model::{AgentId, TaskId};
 use crate::runs::check_branch;
 use crate::serve::first_task::{self, Stays};
@@ -33,7 +32,7 @@ pub(super) fn branch_of(
     caller: Option<&Caller>,
 ) -> Result<Option<NewBranch>, Refused> {
     let Some(name) = name else { return Ok(None) };
-    check_branch(&name).map_err(wrong)?;
+    check_branch(&name).map_err(Refused::wrong)?;
     let by = match caller {
         Some(Caller::Lead(_)) => BranchBy::Lead,
         Some(caller) if caller.agent().is_none() => BranchBy::Person,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Store};
 use crate::serve::shared::Shared;
 use crate::serve::sight::Sight;
@@ -41,7 +41,9 @@ pub(super) async fn list_events(
     for (name, id) in [("after", &params.after), ("before", &params.before)] {
         if let Some(id) = id.as_deref().filter(|id| !is_id(id)) {
             let id = &id[..id.floor_char_boundary(100)];
-            return Err(wrong(format!("`{name}` is the id of an event, as `next` is, not `{id}`")));
+            return Err(Refused::wrong(format!(
+                "`{name}` is the id of an event, as `next` is, not `{id}`"
+            )));
         }
     }
     let own = own(caller).map(str::to_owned);
@@ -102,10 +104,10 @@ pub(super) async fn search_events(
     let MethodCall { shared, caller, .. } = call;
     let limit = limit(params.limit)?;
     if params.query.len() > LONGEST_QUERY {
-        return Err(wrong(format!("`query` may have at most {LONGEST_QUERY} bytes")));
+        return Err(Refused::wrong(format!("`query` may have at most {LONGEST_QUERY} bytes")));
     }
     if !journal::is_searchable(&params.query) {
-        return Err(wrong("`query` has no word to search for"));
+        return Err(Refused::wrong("`query` has no word to search for"));
     }
     let own = own(caller).map(str::to_owned);
     let sight = Sight::of(shared, caller).await;
@@ -182,7 +184,7 @@ pub(super) fn foreign(own: &str) -> Refused {
 
 fn check_types(types: &[String]) -> Result<(), Refused> {
     if types.len() > MOST_TYPES {
-        return Err(wrong(format!("`types` may name {MOST_TYPES} types")));
+        return Err(Refused::wrong(format!("`types` may name {MOST_TYPES} types")));
     }
     match types.iter().find(|name| !EventType::is_known(name)) {
         None => Ok(()),
@@ -190,14 +192,14 @@ fn check_types(types: &[String]) -> Result<(), Refused> {
             let known = EventType::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
             let unknown = &unknown[..unknown.floor_char_boundary(100)];
             let known = known.join(", ");
-            Err(wrong(format!("there is no type `{unknown}`; there are {known}")))
+            Err(Refused::wrong(format!("there is no type `{unknown}`; there are {known}")))
         }
     }
 }
 
 fn limit(wanted: Option<u64>) -> Result<usize, Refused> {
     match wanted.unwrap_or(USUAL) {
-        0 => Err(wrong(format!("`limit` is from 1 to {MOST}"))),
+        0 => Err(Refused::wrong(format!("`limit` is from 1 to {MOST}"))),
         limit => Ok(usize::try_from(limit.min(MOST)).unwrap_or(usize::MAX)),
     }
 }
@@ -235,7 +237,7 @@ impl From<NameError> for Refused {
             }
             NameError::SeveralSessions { .. }
             | NameError::SeveralEvents { .. }
-            | NameError::Elsewhere { .. } => wrong(error.to_string()),
+            | NameError::Elsewhere { .. } => Refused::wrong(error.to_string()),
             NameError::Open(error) => error.into(),
         }
     }

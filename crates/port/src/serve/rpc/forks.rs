@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::events::read;
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::client_host::{Continuation, Document, Forking};
 use crate::journal::{NewEvent, Point, Session};
 use crate::model::{AgentId, How, SessionId, SessionKey};
@@ -92,7 +92,7 @@ pub(super) async fn rewind_session(
             "the event {} is on no branch: a rewind left it behind. `fork_session` continues it",
             point.event
         );
-        return Err(wrong(why));
+        return Err(Refused::wrong(why));
     };
     let continuation = if behind == 0 { Continuation::Same } else { Continuation::Anew(document) };
     let sources = Arc::clone(&shared.sources);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::delegated::{branch_of, delegated, start};
 use super::tasks::{self, LONGEST_KEY, LONGEST_TEXT};
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::model::AgentId;
 use crate::runs::{LONGEST_ZONE, MOST_PATTERNS};
 use crate::serve::first_task::{self, Stays};
@@ -26,7 +26,7 @@ pub(super) async fn start_helper(
     let parent = parent_of(caller, parent.map(Into::into))?;
     check(&task, &zone)?;
     if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        return Err(wrong(format!("`key` may have at most {LONGEST_KEY} bytes")));
+        return Err(Refused::wrong(format!("`key` may have at most {LONGEST_KEY} bytes")));
     }
     // A repeated call is the same helper.
     if let Some(known) = tasks.with_key(&parent, key.as_deref()) {
@@ -76,19 +76,19 @@ fn parent_of(caller: Option<&Caller>, named: Option<String>) -> Result<AgentId, 
         }
         (Some(own), _) => Ok(own.clone()),
         (None, Some(named)) => Ok(AgentId::new(named)),
-        (None, None) => Err(wrong("`parent` must name the agent whose helper it is")),
+        (None, None) => Err(Refused::wrong("`parent` must name the agent whose helper it is")),
     }
 }
 
 fn check(task: &str, zone: &[String]) -> Result<(), Refused> {
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
-        return Err(wrong(format!(
+        return Err(Refused::wrong(format!(
             "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
         )));
     }
     let bytes: usize = zone.iter().map(String::len).sum();
     if zone.is_empty() || zone.len() > MOST_PATTERNS || bytes > LONGEST_ZONE {
-        return Err(wrong(format!(
+        return Err(Refused::wrong(format!(
             "`zone` must have from 1 to {MOST_PATTERNS} patterns, of {LONGEST_ZONE} bytes in all"
         )));
     }

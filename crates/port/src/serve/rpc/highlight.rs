@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tokio::sync::Semaphore;
 
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::graph::{self, LONGEST_CODE, Language};
 use crate::serve::{Refused, blocking};
 use crate::wire::{CodeTokens, Highlight, HighlightParams};
@@ -28,7 +28,9 @@ pub(super) async fn highlight(
         ("text", text.len(), LONGEST_CODE),
     ] {
         if length > most {
-            return Err(wrong(format!("params.{what}: has {length} bytes, and may have {most}")));
+            return Err(Refused::wrong(format!(
+                "params.{what}: has {length} bytes, and may have {most}"
+            )));
         }
     }
     let language = Language::named(first_word(&name)).or_else(|| Language::of(Path::new(&path)));

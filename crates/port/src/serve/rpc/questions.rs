@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::mcp::text_pages;
 use crate::model::{self, AgentId, AgentReport, Decide, Event, SessionId, now_ms};
 use crate::routing::{AccessAnswer, Settlement};
@@ -173,7 +173,9 @@ pub(super) fn agent(caller: Option<&Caller>) -> Result<&AgentId, Refused> {
 
 pub(super) fn bounded(name: &str, text: &str, most: usize) -> Result<(), Refused> {
     if text.trim().is_empty() || text.len() > most {
-        return Err(wrong(format!("`{name}` must be text of at most {most} bytes, not empty")));
+        return Err(Refused::wrong(format!(
+            "`{name}` must be text of at most {most} bytes, not empty"
+        )));
     }
     Ok(())
 }
@@ -226,10 +228,10 @@ async fn owner(
                 Refused::new(404, format!("`{}` has no owner but you", found.path))
             })?
         }
-        (None, None) => return Err(wrong("either `path` or `agent` must be given")),
+        (None, None) => return Err(Refused::wrong("either `path` or `agent` must be given")),
     };
     if owner == *asker {
-        return Err(wrong("you can't ask yourself"));
+        return Err(Refused::wrong("you can't ask yourself"));
     }
     super::tasks::is_ready(&*shared.team, &owner)?;
     Ok((owner, about))

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{MethodCall, Reply, encoded, reply, wrong};
+use super::{MethodCall, Reply, encoded, reply};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, Refused, rights};
@@ -145,7 +145,7 @@ fn keys(keys: Vec<wire::SessionKey>) -> Result<Vec<SessionKey>, Refused> {
 
 fn session_key(key: wire::SessionKey) -> Result<SessionKey, Refused> {
     if key.agent_id.is_empty() || key.session_id.is_empty() {
-        return Err(wrong("`agent_id` and `session_id` must not be empty"));
+        return Err(Refused::wrong("`agent_id` and `session_id` must not be empty"));
     }
     Ok(SessionKey::new(AgentId::new(key.agent_id), SessionId::new(key.session_id)))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::events::{own, permit_session, read};
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::bus::{Backlog, Bus, Received, Subscriber};
 use crate::model::{AgentId, SessionId, SessionKey, Topic};
 use crate::replay::{Audience, Player, Recording, Speed};
@@ -52,7 +52,7 @@ pub(super) async fn replay_session(
         Some(SpeedParam::Times(times)) => Speed::new(times),
         Some(SpeedParam::Named(name)) => name.parse(),
     };
-    let speed = speed.map_err(|error| wrong(error.to_string()))?;
+    let speed = speed.map_err(|error| Refused::wrong(error.to_string()))?;
     let many = |_| Refused::new(409, "too many replays run on this port: wait for one to end");
     let _place = Arc::clone(&shared.replays).try_acquire_owned().map_err(many)?;
     let own = own(caller).map(str::to_owned);

@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::wrong;
 use crate::serve::progress::Progress;
 use crate::serve::shared::Shared;
 use crate::serve::{Caller, Refused};
@@ -42,12 +41,12 @@ pub(super) fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T,
     let params = params.map_or("{}", RawValue::get);
     if !params.starts_with('{') {
         // A derived reader would accept an array as the fields in their order.
-        return Err(wrong("params: must be an object"));
+        return Err(Refused::wrong("params: must be an object"));
     }
     let mut params = serde_json::Deserializer::from_str(params);
     serde_path_to_error::deserialize(&mut params).map_err(|error| {
         let key = error.path().to_string();
         let key = if key == "." { String::new() } else { format!(".{key}") };
-        wrong(format!("params{key}: {}", error.inner()))
+        Refused::wrong(format!("params{key}: {}", error.inner()))
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{MethodCall, Reply, questions, reply, tasks, wrong};
+use super::{MethodCall, Reply, questions, reply, tasks};
 use crate::model::{AgentId, Order};
 use crate::runs::{FindError, RunSpec, TeamRuns};
 use crate::serve::shared::Shared;
@@ -29,7 +29,7 @@ pub(super) async fn start_run(
     // The connection says who asks: nothing in the params could.
     let parent = questions::agent(caller)?.clone();
     let runs = runs(shared)?.clone();
-    spec.check_for_team().map_err(wrong)?;
+    spec.check_for_team().map_err(Refused::wrong)?;
     let (wait, above) = (spec.wait, parent.clone());
     let team = Arc::clone(&shared.team);
     let (own_team, own_runs) = (Arc::clone(&team), runs.clone());
@@ -115,7 +115,7 @@ pub(super) async fn end_runs(
     let ids: Vec<String> = ids.into_iter().map(Into::into).collect();
     check(&ids)?;
     if ids.is_empty() {
-        return Err(wrong("`ids` must name the runs to end"));
+        return Err(Refused::wrong("`ids` must name the runs to end"));
     }
     let by = rights::own_only(caller);
     let by_whom = by.map_or_else(|| "by a person".to_owned(), |by| format!("by `{by}`"));
@@ -136,10 +136,10 @@ fn runs(shared: &Shared) -> Result<&TeamRuns, Refused> {
 
 fn check(ids: &[String]) -> Result<(), Refused> {
     if ids.len() > MOST_IDS {
-        return Err(wrong(format!("`ids` may have {MOST_IDS} entries")));
+        return Err(Refused::wrong(format!("`ids` may have {MOST_IDS} entries")));
     }
     if ids.iter().any(|id| id.trim().is_empty()) {
-        return Err(wrong("`ids` must not be empty"));
+        return Err(Refused::wrong("`ids` must not be empty"));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{MethodCall, Reply, admission, reply, wrong};
+use super::{MethodCall, Reply, admission, reply};
 use crate::journal::EventType;
 use crate::model::{AgentId, is_name};
 use crate::serve::shared::Shared;
@@ -59,7 +59,7 @@ pub fn call_about_tokens(
 }
 
 fn parsed<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
-    serde_json::from_value(params).map_err(|error| wrong(format!("params: {error}")))
+    serde_json::from_value(params).map_err(|error| Refused::wrong(format!("params: {error}")))
 }
 
 fn made(
@@ -69,22 +69,26 @@ fn made(
 ) -> Result<NewScopedToken, Refused> {
     let TokenCreateParams { owner, may, agents, expires_s } = params;
     if !is_name(&owner) {
-        return Err(wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
+        return Err(Refused::wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
     }
     if may.is_empty() {
-        return Err(wrong("`may` is empty: it has `read`, `prompt`, `decide` or `control`"));
+        return Err(Refused::wrong(
+            "`may` is empty: it has `read`, `prompt`, `decide` or `control`",
+        ));
     }
     if expires_s == Some(0) {
-        return Err(wrong("`expires_s` is at least 1"));
+        return Err(Refused::wrong("`expires_s` is at least 1"));
     }
     let agents = agents.map(|agents| agents.into_iter().collect::<BTreeSet<_>>());
     if let Some(agents) = &agents {
         if agents.is_empty() || agents.len() > MOST_AGENTS {
-            return Err(wrong(format!("`agents` has 1 to {MOST_AGENTS} agents, or is left out")));
+            return Err(Refused::wrong(format!(
+                "`agents` has 1 to {MOST_AGENTS} agents, or is left out"
+            )));
         }
         if let Some(odd) = agents.iter().find(|agent| !is_agent(agent, may_be_hub)) {
             let odd = &odd[..odd.floor_char_boundary(100)];
-            return Err(wrong(format!("`agents` has ids of agents, and `{odd}` is none")));
+            return Err(Refused::wrong(format!("`agents` has ids of agents, and `{odd}` is none")));
         }
     }
     let new = NewToken {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::delegated::{branch_of, delegated, start};
 use super::status::no_agent;
-use super::{MethodCall, Reply, reply, wrong};
+use super::{MethodCall, Reply, reply};
 use crate::client_host::Said;
 use crate::mcp::text_pages;
 use crate::model::{AgentId, AgentState, TaskId};
@@ -43,17 +43,19 @@ pub(super) async fn delegate_task(
     let tasks = tasks(shared)?;
     let DelegateParams { agent, task, files, branch, key } = params;
     if task.trim().is_empty() || task.len() > LONGEST_TEXT {
-        return Err(wrong(format!(
+        return Err(Refused::wrong(format!(
             "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
         )));
     }
     if files.len() > MOST_FILES || key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        return Err(wrong(format!(
+        return Err(Refused::wrong(format!(
             "`files` may have at most {MOST_FILES} names, and `key` at most {LONGEST_KEY} bytes"
         )));
     }
     if files.iter().map(String::len).sum::<usize>() > LONGEST_TEXT {
-        return Err(wrong(format!("`files` may have at most {LONGEST_TEXT} bytes in all")));
+        return Err(Refused::wrong(format!(
+            "`files` may have at most {LONGEST_TEXT} bytes in all"
+        )));
     }
     let (by, agent) = (giver(caller), AgentId::new(agent));
     // A repeated call is the same task, in any state of its agent.
@@ -110,7 +112,7 @@ pub(super) async fn wait_for_tasks(
     let WaitForTasksParams { ids: named, mode, cursor, timeout_s } = params;
     let ids = ids(named.into_iter().map(Into::into).collect())?;
     if ids.is_empty() {
-        return Err(wrong("`ids` must name the tasks to wait for"));
+        return Err(Refused::wrong("`ids` must name the tasks to wait for"));
     }
     let deadline = Instant::now() + wait_of(timeout_s)?;
     let mode = match mode {
@@ -169,7 +171,7 @@ pub(super) fn giver(caller: Option<&Caller>) -> AgentId {
 
 fn ids(named: Vec<String>) -> Result<Vec<TaskId>, Refused> {
     if named.len() > MOST_IDS {
-        return Err(wrong(format!("`ids` may have {MOST_IDS} entries")));
+        return Err(Refused::wrong(format!("`ids` may have {MOST_IDS} entries")));
     }
     Ok(named.into_iter().map(TaskId::new).collect())
 }
@@ -180,7 +182,9 @@ pub(super) fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, Ref
         Some(seconds) if (0.0..=LONGEST_WAIT.as_secs_f64()).contains(&seconds) => {
             Ok(std::time::Duration::from_secs_f64(seconds))
         }
-        Some(_) => Err(wrong(format!("`timeout_s` must be from 0 to {}", LONGEST_WAIT.as_secs()))),
+        Some(_) => {
+            Err(Refused::wrong(format!("`timeout_s` must be from 0 to {}", LONGEST_WAIT.as_secs())))
+        }
     }
 }
 

@@ -128,7 +128,7 @@ impl TeamBranches {
 }
 
 fn check_params(params: &MergeBranchParams) -> Result<(), Refused> {
-    let wrong = |message: String| Err(Refused::new(400, message));
+    let wrong = |message: String| Err(Refused::wrong(message));
     check_name("branch", &params.branch)?;
     if let Some(into) = &params.into {
         check_name("into", into)?;
@@ -151,7 +151,7 @@ fn check_params(params: &MergeBranchParams) -> Result<(), Refused> {
 fn check_name(key: &str, name: &str) -> Result<(), Refused> {
     let is_odd = name.is_empty() || name.starts_with('-') || name.contains(char::is_control);
     if is_odd || name.len() > LONGEST_NAME {
-        return Err(Refused::new(400, format!("params.{key}: is no name of a branch")));
+        return Err(Refused::wrong(format!("params.{key}: is no name of a branch")));
     }
     Ok(())
 }

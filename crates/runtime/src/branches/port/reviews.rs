@@ -49,7 +49,7 @@ impl TeamReviews {
             ReviewRequest::Look(_) | ReviewRequest::Decide(_) => (true, false),
         };
         if !is_whole {
-            return Err(Refused::new(400, "a comment has `hunk` and `text`, or `send`"));
+            return Err(Refused::wrong("a comment has `hunk` and `text`, or `send`"));
         }
         let _kept = self.keeping.lock().await;
         let (workspace, trees) = (self.workspace.clone(), self.trees.clone());

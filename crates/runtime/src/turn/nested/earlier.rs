@@ -78,7 +78,7 @@ fn same_agent(spec: &mut RunSpec, run: &RunState, session_id: &str) -> Result<()
     if other {
         let own = run.profile.clone().unwrap_or_else(|| run.command.join(" "));
         let why = format!("the session `{session_id}` is of `{own}`: no other agent has it");
-        return Err(Refused::new(400, why));
+        return Err(Refused::wrong(why));
     }
     spec.profile.clone_from(&run.profile);
     spec.model = spec.model.take().or_else(|| run.model.clone());

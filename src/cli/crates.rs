@@ -22,6 +22,7 @@ const CRATES: [(&str, &[&str]); 14] = [
             "care",
             "console",
             "failover",
+            "helpers",
             "home",
             "jobs",
             "kernel",

@@ -8,6 +8,7 @@ pub mod branches;
 pub mod care;
 pub mod console;
 pub mod failover;
+pub mod helpers;
 pub mod home;
 pub mod jobs;
 pub mod kernel;

@@ -17,6 +17,7 @@ use crate::app::members::Conditions;
 use crate::app::{budget, journal, limits, members, notices};
 use crate::bus::Bus;
 use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
+use crate::helpers::StartLimits;
 use crate::journal::Journal;
 use crate::kernel::warn_of_tier;
 use crate::model::{AgentId, AgentStatus};
@@ -152,11 +153,11 @@ impl Changes {
         let unread = without_file::unread(&file, eisen_dir, &self.current.team.workspace);
         unread.map_or(Ok(()), |why| Err(conflict(why)))?;
         let source = blocking(move || Source::read(&file)).await?;
-        let source = source.map_err(|errors| wrong(&errors))?;
+        let source = source.map_err(Refused::wrong)?;
         let layered =
             self.compile(source, self.overlay.clone()).await.map_err(|error| match error {
-                LayerError::File(errors) => wrong(&errors),
-                LayerError::Unfit(mistakes) => wrong(&format!(
+                LayerError::File(errors) => Refused::wrong(errors),
+                LayerError::Unfit(mistakes) => Refused::wrong(format!(
                     "the configuration conflicts with agents added or removed over the port \
                      ({}: {}):\n{}",
                     self.kept().display(),
@@ -239,7 +240,7 @@ impl Changes {
         let trees = trees.map_err(|error| conflict(format!("{error:#}")));
         let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
         let members = blocking(move || conditions.members(&next, edition)).await?;
-        let members = members.map_err(|error| wrong(&format!("{error:#}")));
+        let members = members.map_err(|error| Refused::wrong(format!("{error:#}")));
         let ready = trees.and(members);
         let (members, rules) =
             ready.inspect_err(|_| self.conditions.trees.keep_those_of(&self.current))?;
@@ -309,6 +310,11 @@ impl Changes {
         self.editions.retain(|edition, _| *edition == current || used.contains(edition));
     }
 
+    /// The limits of what agents start.
+    fn limits(&self) -> StartLimits<'_> {
+        StartLimits { config: &self.current, overlay: &self.overlay }
+    }
+
     fn journal(&self) -> Option<&Journal> {
         self.conditions.journal.as_ref()
     }
@@ -325,12 +331,8 @@ fn ids(config: &Config) -> Vec<AgentId> {
 fn refused(error: LayerError) -> Refused {
     match error {
         LayerError::Kept(error) => Refused::fault(error),
-        error => wrong(&error),
+        error => Refused::wrong(error),
     }
-}
-
-fn wrong(error: &impl ToString) -> Refused {
-    Refused::new(400, error.to_string())
 }
 
 fn conflict(message: String) -> Refused {

@@ -20,6 +20,7 @@ use crate::config::{
     self, Config, Enforce, Permissions, RestartPolicy, SharedConfig, TrustedPlaces, UsageCount,
 };
 use crate::conflicts::{self, Conflicts};
+use crate::helpers::lineage;
 use crate::home::environment;
 use crate::home::environment::TeamEnvironment;
 use crate::home::journals;
@@ -266,14 +267,6 @@ impl Conditions {
         });
         environment
     }
-}
-
-/// An agent and those above it, up to the one without a parent.
-pub(crate) fn lineage(config: &Config, agent: &AgentId) -> Vec<String> {
-    let parent = |agent: &AgentId| config.agent(agent)?.parent.clone();
-    let above = std::iter::successors(Some(agent.clone()), parent);
-    // Their parents form no circle.
-    above.take(config.agents.len()).map(|agent| agent.to_string()).collect()
 }
 
 impl TeamSlots {

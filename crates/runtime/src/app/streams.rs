@@ -121,7 +121,7 @@ impl TeamStreams {
         } else if reports.len() >= MOST_STREAMS {
             return Err(Refused::new(409, format!("there are {MOST_STREAMS} streams already")));
         } else {
-            let stream = self.compile(&table).map_err(|why| Refused::new(400, why))?;
+            let stream = self.compile(&table).map_err(Refused::wrong)?;
             let mut others = next.attached.iter().filter_map(|it| self.compile(it).ok());
             if let Some(other) = others.find(|other| writes_one_file(other, &stream)) {
                 let message = format!("the stream `{}` writes this file", other.name);

@@ -1,26 +1,20 @@
 //! Agents that agents start and add: helpers, which end with their task or their parent, and members
 //! that the orchestrator adds within `may_add`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::changes::{Changes, conflict, ids, refused, unknown, wrong};
-use crate::app::{journal, members};
-use crate::branches;
+use crate::app::changes::{Changes, conflict, refused, unknown};
+use crate::app::journal;
 use crate::bus::{Received, Subscriber};
-use crate::config::{AgentTable, Config, Layered, MayAdd, Overlay, zone_pattern};
+use crate::config::{Config, Layered, Overlay};
+use crate::helpers::{may_take_branch, plain, table_of};
 use crate::model::{AgentId, AgentStatus, Event, Order};
-use crate::serve::{
-    BranchBy, HelperEnd, NewBranch, NewHelper, NewMember, Refused, StartedHelper, blocking,
-};
+use crate::serve::{HelperEnd, NewHelper, NewMember, Refused, StartedHelper};
 use crate::supervisor::Roster;
 use crate::turn::command::TeamCommand;
 use crate::turn::details;
-use crate::zone::{self, GitAccess};
-
-/// Bytes of an agent's id.
-const LONGEST_ID: usize = 64;
 
 impl Changes {
     pub(super) async fn start_helper(&mut self, new: NewHelper) -> Result<StartedHelper, Refused> {
@@ -33,8 +27,8 @@ impl Changes {
                  do the work yourself"
             )));
         }
-        self.may_spawn()?;
-        let id = self.free_id(&parent);
+        self.limits().may_spawn()?;
+        let id = self.limits().free_id(&parent);
         let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
         let mut table = table_of(json!({
             "id": id,
@@ -45,7 +39,7 @@ impl Changes {
             table.insert("zone".to_owned(), json!({ "allowed": zone }));
         }
         if let Some(branch) = branch {
-            self.may_take_branch(&parent, &branch).await?;
+            may_take_branch(&self.current, of, &branch).await?;
             table.insert("worktree".to_owned(), json!({ "branch": plain(&branch.name) }));
         }
         if let Some(profile) = profile {
@@ -142,8 +136,8 @@ impl Changes {
         if self.current.agent(&agent).is_some() {
             return Err(conflict(format!("agent `{agent}` exists already")));
         }
-        self.may_add(&profile, &zone)?;
-        self.may_spawn()?;
+        self.limits().may_add(&profile, &zone)?;
+        self.limits().may_spawn()?;
         let zone: Vec<_> = zone.iter().map(|pattern| plain(pattern)).collect();
         let table = table_of(json!({
             "id": agent.as_str(),
@@ -183,111 +177,6 @@ impl Changes {
         }
     }
 
-    /// Whether one more agent may be started by agents.
-    pub(super) fn may_spawn(&self) -> Result<(), Refused> {
-        let team = &self.current.team;
-        let (running, spawned) = (self.current.agents.len(), self.overlay.spawned());
-        if team.max_agents > 0 && running >= team.max_agents {
-            return Err(conflict(format!(
-                "the team has {running} agents, and `[team] max_agents` is {}: wait until a helper has ended",
-                team.max_agents
-            )));
-        }
-        if spawned >= team.max_spawns {
-            return Err(conflict(format!(
-                "agents have started {spawned} agents since the team's start, and `[team] max_spawns` is {}: \
-                 do the work with the agents that are there",
-                team.max_spawns
-            )));
-        }
-        Ok(())
-    }
-
-    /// Whether a helper of `parent` may work on a branch: for an agent a new one, or one that this team made. It commits,
-    /// which a member's helper may only where the parent may.
-    pub(super) async fn may_take_branch(
-        &self,
-        parent: &AgentId,
-        branch: &NewBranch,
-    ) -> Result<(), Refused> {
-        let Some(of) = self.current.agent(parent) else { return Err(unknown(parent)) };
-        let lineage = members::lineage(&self.current, parent);
-        let is_in_tree = lineage.iter().any(|above| {
-            let above = self.current.agent(&AgentId::new(above.as_str()));
-            above.is_some_and(|above| above.worktree.is_some())
-        });
-        let forbidden = |message: &str| Err(Refused::new(403, message));
-        match (of.zone.spec.git, branch.by) {
-            (GitAccess::None, _) => {
-                return forbidden("the agent may not read the repository (`[zones] git`)");
-            }
-            (GitAccess::Read, BranchBy::Member) if !is_in_tree => {
-                return forbidden(
-                    "a helper with a branch commits, and you may not: `git = \"commit\"` of `[zones]` or `[agents.worktree]` would let you",
-                );
-            }
-            _ => {}
-        }
-        if branch.by == BranchBy::Person {
-            return Ok(());
-        }
-        let branch = &branch.name;
-        let (workspace, team) = (self.current.team.workspace.clone(), &self.current.team.name);
-        let (team, branch) = (team.clone(), branch.to_owned());
-        let is_free = blocking(move || branches::is_free_for(&workspace, &team, &branch)).await?;
-        is_free.map_err(|failure| conflict(format!("{:#}", failure.error())))?.then_some(()).ok_or_else(
-            || Refused::new(403, "the branch is not one of this team's: name a new one; a person can give an agent any"),
-        )
-    }
-
-    /// Whether `[orchestrator] may_add` covers an agent.
-    fn may_add(&self, profile: &str, zone: &[String]) -> Result<(), Refused> {
-        let forbidden = |message: String| Err(Refused::new(403, message));
-        let Some(may_add) = &self.current.orchestrator.may_add else {
-            let message = "the orchestrator may add no agents: a person can say which, by `may_add` in \
-                           `[orchestrator]`";
-            return forbidden(message.to_owned());
-        };
-        let MayAdd { profiles, zone: widest, max } = may_add;
-        if !profiles.iter().any(|known| known == profile) {
-            let known = profiles.join(", ");
-            return forbidden(format!(
-                "`may_add` of `[orchestrator]` does not have the profile `{profile}`; it has: {known}"
-            ));
-        }
-        let workspace = &self.current.team.workspace;
-        let patterns = zone.iter().map(|pattern| zone_pattern(pattern, workspace, "`denied`"));
-        let patterns: Vec<_> = patterns.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
-        let further = zone::uncovered(widest, &patterns).map_err(|error| wrong(&error))?;
-        if let Some(further) = further {
-            let widest = widest.join(", ");
-            return forbidden(format!(
-                "the zone `{further}` reaches out of `may_add` of `[orchestrator]`, which has: {widest}"
-            ));
-        }
-        let added = self.overlay.by_lead().len();
-        if added >= *max {
-            return Err(conflict(format!(
-                "the orchestrator has added {added} agents, and may have {max}: remove one by `remove_member`"
-            )));
-        }
-        Ok(())
-    }
-
-    /// A name for a helper, after its parent's.
-    pub(super) fn free_id(&self, parent: &AgentId) -> String {
-        let number = self.overlay.spawned() + 1;
-        let names = (number..).map(|number| {
-            let behind = format!("-h{number}");
-            let parent = parent.as_str();
-            let end = parent.floor_char_boundary(LONGEST_ID - behind.len());
-            format!("{}{behind}", &parent[..end])
-        });
-        let taken = ids(&self.current);
-        let is_free = |name: &String| taken.iter().all(|id| id.as_str() != name);
-        names.into_iter().find(is_free).unwrap_or_default()
-    }
-
     /// Adds the agent that `overlay` has more.
     pub(super) async fn add_by(
         &mut self,
@@ -297,7 +186,7 @@ impl Changes {
         let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
         // A table without an id was refused.
         let Some(agent) = layered.config.agent(id).cloned() else {
-            return Err(wrong(&format!("there is no agent `{id}`")));
+            return Err(Refused::wrong(format!("there is no agent `{id}`")));
         };
         let mut config = self.current.clone();
         config.agents.push(agent);
@@ -305,16 +194,4 @@ impl Changes {
         let added = self.supervisor.roster().get(id);
         added.map(|agent| agent.status()).ok_or_else(|| unknown(id))
     }
-}
-
-pub(super) fn table_of(table: Value) -> AgentTable {
-    match table {
-        Value::Object(table) => table,
-        _ => AgentTable::new(),
-    }
-}
-
-/// A text that names no variable: those of this process are not an agent's to read.
-pub(super) fn plain(text: &str) -> String {
-    text.replace('$', "$$")
 }

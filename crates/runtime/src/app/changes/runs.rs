@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::app::changes::helpers::{plain, table_of};
-use crate::app::changes::{Changes, conflict, unknown, wrong};
-use crate::app::{journal, members};
+use crate::app::changes::{Changes, conflict, unknown};
+use crate::app::journal;
 use crate::branches;
-use crate::config::{Agent, AgentTable, zone_pattern};
+use crate::config::Agent;
 use crate::failover::told::none_left;
+use crate::helpers::{
+    cut_zone, helper_of_run, lineage, may_take_branch, plain, reaches_out, readable, table_of,
+};
 use crate::model::AgentId;
 use crate::runs::{RunId, RunSpec, RunState, RunZone};
 use crate::serve::{BranchBy, NewBranch, Refused, blocking};
-use crate::team_file::of_run::agent_keys;
 use crate::turn::command::StartedHelper;
-use crate::zone::{self, ZoneSpec};
 
 impl Changes {
     pub(super) async fn start_run(
@@ -24,14 +24,14 @@ impl Changes {
         earlier: Option<&RunState>,
     ) -> Result<StartedHelper, Refused> {
         let Some(of) = self.current.agent(parent) else { return Err(unknown(parent)) };
-        let above = members::lineage(&self.current, parent);
+        let above = lineage(&self.current, parent);
         let (depth, most) = (of.depth + 1, self.current.team.max_depth);
         if depth > most {
             let chain = self.conditions.runs.names(&above);
             return Err(conflict(too_deep(&chain, most)));
         }
-        self.may_spawn()?;
-        let (zone, further) = self.cut_zone(of, &spec.zone)?;
+        self.limits().may_spawn()?;
+        let (zone, further) = cut_zone(&self.current.team.workspace, of, &spec.zone)?;
         let could_read = earlier.map(|earlier| self.within_zone(of, earlier)).transpose()?;
         if let Some(earlier) = earlier
             && spec.profile.is_none()
@@ -39,10 +39,10 @@ impl Changes {
         {
             spec.command.clone_from(&earlier.command);
         }
-        let agent = AgentId::new(self.free_id(parent));
+        let agent = AgentId::new(self.limits().free_id(parent));
         let thinking = self.choose(&agent, &mut spec)?;
-        let mut table = helper(&agent, parent, &spec, &zone);
-        table.extend(self.worktree(parent, &spec).await?.map(|own| ("worktree".to_owned(), own)));
+        let mut table = helper_of_run(&agent, parent, &spec, &zone);
+        table.extend(self.worktree(of, &spec).await?.map(|own| ("worktree".to_owned(), own)));
         table.extend(thinking.map(|thinking| ("thinking".to_owned(), plain(&thinking).into())));
         if earlier.is_some() {
             // It opens no other one.
@@ -80,7 +80,7 @@ impl Changes {
     }
 
     /// The table of the worktree that a run asks for.
-    async fn worktree(&self, parent: &AgentId, spec: &RunSpec) -> Result<Option<Value>, Refused> {
+    async fn worktree(&self, parent: &Agent, spec: &RunSpec) -> Result<Option<Value>, Refused> {
         let branch = match &spec.branch {
             Some(branch) => branch.clone(),
             None if spec.worktree => {
@@ -91,7 +91,7 @@ impl Changes {
             None => return Ok(None),
         };
         let branch = NewBranch { name: branch, by: BranchBy::Member };
-        self.may_take_branch(parent, &branch).await?;
+        may_take_branch(&self.current, parent, &branch).await?;
         let mut table = table_of(json!({ "branch": plain(&branch.name) }));
         table.extend(spec.base.as_deref().map(|base| ("base".to_owned(), plain(base).into())));
         Ok(Some(table.into()))
@@ -105,7 +105,7 @@ impl Changes {
         let Some(tier) = shared.tier(name) else {
             let known: Vec<_> = shared.tiers.iter().map(|tier| &*tier.name).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            return Err(wrong(&format!("there is no tier `{name}`; there are: {known}")));
+            return Err(Refused::wrong(format!("there is no tier `{name}`; there are: {known}")));
         };
         let (next, skipped) = self.next(agent, tier);
         let Some(next) = next else {
@@ -144,66 +144,6 @@ impl Changes {
     fn zone_of(&self, agent: &Agent) -> RunZone {
         readable(&agent.zone.spec, self.conditions.observes(agent))
     }
-
-    /// The patterns that are within an agent's zone, and the patterns that reach further.
-    fn cut_zone(
-        &self,
-        of: &Agent,
-        asked: &[String],
-    ) -> Result<(Vec<String>, Vec<String>), Refused> {
-        let own = &of.zone.spec.allowed;
-        if asked.is_empty() {
-            return Ok((own.clone(), Vec::new()));
-        }
-        let workspace = &self.current.team.workspace;
-        let patterns = asked.iter().map(|pattern| zone_pattern(pattern, workspace, "`denied`"));
-        let patterns: Vec<_> = patterns.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
-        let (kept, further) = zone::cut(own, &patterns).map_err(|error| wrong(&error))?;
-        if kept.is_empty() {
-            return Err(wrong(&format!(
-                "nothing of the zone {} is within the zone of `{}`, which has: {}",
-                further.join(", "),
-                of.id,
-                own.join(", ")
-            )));
-        }
-        Ok((kept, further))
-    }
-}
-
-/// The paths that an agent may read: while it is observed, all of the workspace that is not denied.
-fn readable(spec: &ZoneSpec, is_observed: bool) -> RunZone {
-    let mut reads = [&spec.allowed[..], &spec.shared, &spec.readable].concat();
-    if is_observed {
-        reads.push("**".to_owned());
-    }
-    RunZone { reads, denied: spec.denied.clone() }
-}
-
-/// A pattern by which `other` could read more; None if there is none.
-fn reaches_out(own: &RunZone, other: &RunZone) -> Option<String> {
-    let new: Vec<_> = other.reads.iter().filter(|it| !own.reads.contains(it)).cloned().collect();
-    let further = match zone::uncovered(&own.reads, &new) {
-        Ok(further) => further.map(str::to_owned),
-        Err(error) => Some(error.to_string()),
-    };
-    further.or_else(|| own.denied.iter().find(|it| !other.denied.contains(it)).cloned())
-}
-
-/// The table of the helper that works on a run. Without zone and patterns that are denied it has its parent's.
-fn helper(agent: &AgentId, parent: &AgentId, spec: &RunSpec, zone: &[String]) -> AgentTable {
-    let has_zone = !spec.zone.is_empty() || !spec.deny.is_empty();
-    let mut table = table_of(json!({
-        "id": agent.as_str(),
-        "parent": parent.as_str(),
-        "restart": { "policy": "never" },
-    }));
-    table.extend(agent_keys(spec, has_zone.then_some(zone)));
-    // Without failover its candidate has been chosen.
-    if let Some(tier) = spec.tier.as_ref().filter(|_| !spec.no_failover) {
-        table.insert("tier".to_owned(), plain(tier).into());
-    }
-    table
 }
 
 fn too_deep(chain: &[String], most: u32) -> String {
@@ -223,54 +163,5 @@ mod tests {
         let chain = ["01M8A", "01M89", "cart-team/worker"].map(str::to_owned);
         let told = "too deep: 01M8A (you) ← 01M89 ← cart-team/worker; `[team] max_depth` is 2";
         assert_eq!(too_deep(&chain, 2), told);
-    }
-
-    #[test]
-    fn a_session_is_not_for_one_that_may_read_less() {
-        let zone = |reads: &[&str], denied: &[&str]| RunZone {
-            reads: reads.iter().map(|it| (*it).to_owned()).collect(),
-            denied: denied.iter().map(|it| (*it).to_owned()).collect(),
-        };
-        let own = zone(&["src/**", "docs/*.md"], &["**/.env"]);
-        let further = |other: &RunZone| reaches_out(&own, other);
-        assert_eq!(further(&own), None);
-        assert_eq!(further(&zone(&["src/ui/**"], &["**/.env", "src/x"])), None);
-        assert_eq!(further(&zone(&["src/**", "lib/**"], &["**/.env"])).as_deref(), Some("lib/**"));
-        assert_eq!(further(&zone(&["src/**"], &[])).as_deref(), Some("**/.env"));
-        // Whoever goes on with a session has what was read in it before.
-        let narrow =
-            zone(&["src/ui/**"], &["**/.env", "src/x"]).and(&zone(&["lib/**"], &["src/x"]));
-        assert_eq!(narrow, zone(&["src/ui/**", "lib/**"], &["src/x"]));
-    }
-
-    #[test]
-    fn a_run_of_an_observed_agent_could_read_all() {
-        let spec = ZoneSpec {
-            git: zone::GitAccess::Read,
-            ..ZoneSpec::new("/w", vec!["src/**".to_owned()], "/e")
-        };
-        let [observed, bound] = [true, false].map(|is_observed| readable(&spec, is_observed));
-        assert_eq!(reaches_out(&bound, &observed).as_deref(), Some("**"));
-        assert_eq!(reaches_out(&observed, &observed), None);
-        assert_eq!(reaches_out(&observed, &bound), None);
-    }
-
-    #[test]
-    fn a_helper_of_a_run_names_no_variable_of_the_supervisor() {
-        let mut spec = RunSpec::default();
-        let own = ["src/**".to_owned()];
-        let (agent, parent) = (AgentId::new("ui-h1"), AgentId::new("ui"));
-        let table = |spec: &RunSpec| {
-            serde_json::Value::from(helper(&agent, &parent, spec, &own)).to_string()
-        };
-        // What is left out is the parent's.
-        let bare = r#"{"id":"ui-h1","parent":"ui","restart":{"policy":"never"}}"#;
-        assert_eq!(table(&spec), bare);
-        spec.deny = vec!["${HOME}/x".to_owned()];
-        spec.command = vec!["sh".to_owned(), "-c".to_owned(), "echo ${KEY} $$".to_owned()];
-        let written = table(&spec);
-        for part in ["$${HOME}/x", "echo $${KEY} $$$$", r#""allowed":["src/**"]"#] {
-            assert!(written.contains(part), "{written}");
-        }
     }
 }

@@ -1,8 +1,10 @@
 //! Common parts of runs by tiers and agents of tiers: cool-downs, the record for the next candidate, and the
 //! words for them.
 
+pub(crate) mod candidates;
 pub(crate) mod handover;
 pub(crate) mod past_work;
+pub(crate) mod setbacks;
 pub(crate) mod told;
 
 pub use told::clock;
@@ -36,6 +38,20 @@ pub(crate) fn begin_cooldown(
     }
     kept.begin(cooldown, now)?;
     Ok(Some(until))
+}
+
+/// Begins the cool-down of a profile, for the account that it has on this machine. One that is not known has none.
+pub(crate) fn cool_down(
+    kept: &Cooldowns,
+    shared: &SharedConfig,
+    profile: &str,
+    model: Option<&str>,
+    setback: &Setback,
+) -> std::io::Result<Option<TimestampMs>> {
+    let found = shared.on_machine(profile, &|name| std::env::var(name).ok());
+    let Some(found) = found else { return Ok(setback.again_at) };
+    let login = kept.login(&found)?;
+    begin_cooldown(kept, shared, shared.base_of(profile), login, model, setback)
 }
 
 /// Whether an agent could not start, and its next candidate is about to take over.

@@ -17,6 +17,7 @@ use crate::app::members::Conditions;
 use crate::app::{budget, journal, limits, members, notices};
 use crate::bus::Bus;
 use crate::config::{Agent, AgentTable, Config, LayerError, Layered, Overlay, Plan, Source};
+use crate::failover::setbacks::Setbacks;
 use crate::helpers::StartLimits;
 use crate::journal::Journal;
 use crate::kernel::warn_of_tier;
@@ -32,7 +33,6 @@ use crate::tracker::TrackerHandle;
 
 use crate::turn::command::TeamCommand;
 use crate::wire::Reloaded;
-use failover::Setbacks;
 pub(super) use failover::follow_setbacks;
 use reloaded::on_wire;
 

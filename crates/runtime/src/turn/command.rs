@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::AgentTable;
+use crate::failover::setbacks::{Move, SetBackAt};
 use crate::model::{AgentId, AgentStatus, Order, TimestampMs};
 use crate::runs::{RunId, RunSpec, RunState};
 use crate::serve::{self, HelperEnd, NewHelper, NewMember, Refused};
@@ -69,28 +70,6 @@ pub(crate) struct SetBack {
     pub(crate) agent: AgentId,
     pub(crate) reason: String,
     pub(crate) of: SetBackAt,
-}
-
-/// Where it was set back.
-#[derive(Clone, Debug)]
-pub(crate) enum SetBackAt {
-    /// In a turn: the session, and the edition of the run's settings.
-    Turn { session: Option<String>, edition: u64 },
-    /// At its start: when it came to rest.
-    Start(TimestampMs),
-}
-
-/// The outcome of a set-back.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Move {
-    /// Another candidate would do no better.
-    Stays,
-    /// Its vendor says to wait for so short that this is waited out.
-    Waits(TimestampMs),
-    /// Another candidate takes over.
-    Moved,
-    /// No candidate is left, and why.
-    Exhausted(String),
 }
 
 /// The helper of a run.

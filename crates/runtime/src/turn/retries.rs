@@ -10,9 +10,10 @@ use tokio::time::timeout;
 use crate::agent::{AgentError, AgentHandle, Prompt, Silence};
 use crate::client_host::{HostError, PromptOutcome};
 use crate::failover::moves_on;
+use crate::failover::setbacks::{Move, SetBackAt};
 use crate::model::{AgentState, AgentStatus, now_ms};
 use crate::tiers::Setback;
-use crate::turn::command::{Move, SetBack, SetBackAt, TeamCommand, request};
+use crate::turn::command::{SetBack, TeamCommand, request};
 
 /// How often a prompt is sent: to 32 candidates, and to each once more after a hint to wait.
 const MOST_ATTEMPTS: usize = 64;

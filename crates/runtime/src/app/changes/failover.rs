@@ -11,33 +11,22 @@ use crate::app::changes::{Changes, refused, unknown};
 use crate::app::journal;
 use crate::bus::{Received, Subscriber};
 use crate::config::{AgentTier, TierCandidate};
+use crate::failover::candidates::Untried;
+use crate::failover::cool_down;
 use crate::failover::handover::{PastWork, record};
 use crate::failover::past_work::look_at;
-use crate::failover::told::{Failed, is_none_left, none_left, told};
-use crate::failover::{begin_cooldown, wait_of};
+use crate::failover::setbacks::{Move, SetBackAt, Setbacks};
+use crate::failover::told::{Failed, is_none_left, told};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, Order, TimestampMs, now_ms};
 use crate::serve::Refused;
 use crate::supervisor::Roster;
 use crate::team_file::load::Candidates;
-use crate::tiers::{Cooldowns, Setback, standings};
+use crate::tiers::{Cooldowns, Setback};
 use crate::turn::command::request;
-use crate::turn::command::{Move, SetBack, SetBackAt, TeamCommand};
+use crate::turn::command::{SetBack, TeamCommand};
 
 /// The shortest time after which an agent tries its tier again by itself.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-
-/// The set-backs of an agent since it worked.
-#[derive(Default)]
-pub(super) struct Setbacks {
-    /// Since this edition it has its candidate.
-    since: u64,
-    /// A hint to wait that is waited out.
-    waits_until: Option<TimestampMs>,
-    /// Each is tried once.
-    failed: Vec<Failed>,
-    /// Why none can work.
-    exhausted: Option<String>,
-}
 
 impl Changes {
     /// The candidates that agents have now.
@@ -55,34 +44,22 @@ impl Changes {
         let Some(handle) = self.supervisor.roster().get(&id) else { return Err(unknown(&id)) };
         let status = handle.status();
         let known = self.setbacks.entry(id.clone()).or_default();
-        match &of {
-            // It was another candidate's, of which was heard before.
-            SetBackAt::Turn { edition, .. } if *edition < known.since => return Ok(Move::Moved),
-            SetBackAt::Turn { .. } => {
-                if let Some(why) = &known.exhausted
-                    && status.state != AgentState::Ready
-                {
-                    return Ok(Move::Exhausted(why.clone()));
-                }
-                let patience = self.current.shared.runs.patience;
-                if let Some(until) = waits(known.waits_until, &setback, patience, now_ms()) {
-                    known.waits_until = Some(until);
-                    return Ok(Move::Waits(until));
-                }
-            }
-            SetBackAt::Start(at) => {
-                if status.state != AgentState::Error || status.timestamp_ms != *at {
-                    return Ok(Move::Stays);
-                }
-            }
+        let patience = self.current.shared.runs.patience;
+        if let Some(stays) = known.stays(&of, &status, &setback, patience) {
+            return Ok(stays);
         }
-        let again_at = self.cool_down(&candidate, &setback);
+        let kept = Cooldowns::new(&self.conditions.eisen_dir);
+        let (profile, model) = (&candidate.profile, candidate.model.as_deref());
+        let cooled = cool_down(&kept, &self.current.shared, profile, model, &setback);
+        let again_at = cooled.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot keep the cool-down of {candidate}");
+            setback.again_at
+        });
         let failed = Failed { candidate, what: setback.what.to_owned(), again_at };
         let reason = told(&failed);
         let past = self.past(&id, &failed, &of).await;
         let known = self.setbacks.entry(id.clone()).or_default();
-        (known.waits_until, known.exhausted) = (None, None);
-        known.failed.push(failed);
+        known.fell_back(failed);
         let (next, skipped) = self.next(&id, &tier);
         let Some(next) = next else { return Ok(self.exhaust(&id, &tier, &skipped).await) };
         if let Some(past) = past {
@@ -96,7 +73,7 @@ impl Changes {
     /// An agent that was set back works: its candidates may be tried anew.
     pub(super) fn works(&mut self, agent: &AgentId) {
         if let Some(known) = self.setbacks.get_mut(agent) {
-            *known = Setbacks { since: known.since, ..Setbacks::default() };
+            known.works();
         }
     }
 
@@ -120,8 +97,7 @@ impl Changes {
     pub(super) fn patience(&self, id: &AgentId) -> Option<Duration> {
         let longest = self.current.shared.runs.silence;
         let (tier, own) = self.tier_of(id)?;
-        let (free, _) = self.candidates_now(id, &tier);
-        free.iter().any(|candidate| *candidate != own && !longest.is_zero()).then_some(longest)
+        self.untried(id, &tier).silence(&own, longest)
     }
 
     fn tier_of(&self, id: &AgentId) -> Option<(AgentTier, TierCandidate)> {
@@ -130,54 +106,24 @@ impl Changes {
         Some((tier.clone(), agent.candidate.clone()?))
     }
 
-    fn cool_down(&self, candidate: &TierCandidate, setback: &Setback) -> Option<TimestampMs> {
-        let shared = &self.current.shared;
-        let kept = Cooldowns::new(&self.conditions.eisen_dir);
-        let found = shared.on_machine(&candidate.profile, &|name| std::env::var(name).ok());
-        let begin = || {
-            let login = found.as_ref().map(|found| kept.login(found)).transpose()?;
-            let base = shared.base_of(&candidate.profile);
-            let (login, model) = (login.unwrap_or_default(), candidate.model.as_deref());
-            begin_cooldown(&kept, shared, base, login, model, setback)
-        };
-        begin().unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot keep the cool-down of {candidate}");
-            setback.again_at
-        })
-    }
-
     /// The candidate that can be taken now, and those that can't.
     pub(super) fn next(
         &self,
         id: &AgentId,
         tier: &AgentTier,
     ) -> (Option<TierCandidate>, Vec<Failed>) {
-        let (free, skipped) = self.candidates_now(id, tier);
-        (free.into_iter().next(), skipped)
+        let (next, skipped) = self.untried(id, tier).next();
+        (next.map(|standing| standing.candidate), skipped)
     }
 
-    /// The candidates that can be taken now, in order, and those before the first of them that can't.
-    fn candidates_now(&self, id: &AgentId, tier: &AgentTier) -> (Vec<TierCandidate>, Vec<Failed>) {
+    fn untried(&self, id: &AgentId, tier: &AgentTier) -> Untried {
         let kept = Cooldowns::new(&self.conditions.eisen_dir);
-        let variable = |name: &str| std::env::var(name).ok();
-        let (all, error) = standings(&self.current.shared, tier, &kept, &variable, now_ms());
-        if let Some(error) = error {
+        let tried = self.setbacks.get(id).map_or(&[][..], Setbacks::tried);
+        let untried = Untried::look(&self.current.shared, tier, &kept, tried);
+        if let Some(error) = &untried.trouble {
             tracing::warn!(%error, "cannot read the cool-downs, so none counts");
         }
-        let tried = self.setbacks.get(id).map_or(&[][..], |known| &known.failed);
-        let (mut free, mut skipped) = (Vec::new(), Vec::new());
-        for standing in all {
-            let candidate = standing.candidate;
-            match standing.hindrance {
-                _ if tried.iter().any(|failed| failed.candidate == candidate) => {}
-                None => free.push(candidate),
-                Some(_) if !free.is_empty() => {}
-                Some(it) => {
-                    skipped.push(Failed { candidate, what: it.what, again_at: it.until });
-                }
-            }
-        }
-        (free, skipped)
+        untried
     }
 
     /// The work of an agent in the session whose turn failed.
@@ -195,10 +141,7 @@ impl Changes {
 
     async fn exhaust(&mut self, id: &AgentId, tier: &AgentTier, skipped: &[Failed]) -> Move {
         let known = self.setbacks.entry(id.clone()).or_default();
-        let failed = std::mem::take(&mut known.failed);
-        let all: Vec<_> = failed.iter().chain(skipped).collect();
-        let why = none_left(&tier.name, &all);
-        known.exhausted = Some(why.clone());
+        let why = known.exhaust(&tier.name, skipped);
         let payload = json!({
             "by": "failover",
             "agent_id": id.as_str(),
@@ -237,7 +180,7 @@ impl Changes {
         own.clone_from(new);
         self.adopt(config, layered).await?;
         let edition = self.editions.last_key_value().map_or(0, |(last, _)| *last);
-        self.setbacks.entry(id.clone()).or_default().since = edition;
+        self.setbacks.entry(id.clone()).or_default().moved(edition);
         let payload = json!({
             "by": "failover",
             "agent_id": id.as_str(),
@@ -250,22 +193,6 @@ impl Changes {
         let handle = self.supervisor.roster().get(id).ok_or_else(|| unknown(id))?;
         let ordered = handle.order(Order::Restart).await;
         ordered.map(drop).map_err(|error| Refused::new(409, error.to_string()))
-    }
-}
-
-/// Until when a short hint to wait is waited out: once, before the next candidate is taken.
-fn waits(
-    known: Option<TimestampMs>,
-    setback: &Setback,
-    patience: Duration,
-    now: TimestampMs,
-) -> Option<TimestampMs> {
-    match known {
-        // Another session heard of it, too.
-        Some(until) if now < until => Some(until),
-        // It was waited for, and did not help.
-        Some(_) => None,
-        None => setback.wait(now, patience).map(|wait| now + wait_of(wait)),
     }
 }
 
@@ -344,23 +271,5 @@ async fn again(agent: AgentId, changes: mpsc::Sender<TeamCommand>) {
         let asked = request(&changes, |reply| TeamCommand::TryAgain(agent.clone(), reply)).await;
         let Ok(Some(at)) = asked else { return };
         wait = Duration::from_millis(at.saturating_sub(now_ms())).max(TRY_AGAIN);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_short_hint_is_waited_out_once() {
-        let (now, patience) = (1_760_000_000_000, Duration::from_secs(60));
-        let of = |reason| Setback::of(reason, now).unwrap_or_else(Setback::not_installed);
-        let short = of("429 Too Many Requests, retry after 20 s");
-        let until = now + 20_000;
-        assert_eq!(waits(None, &short, patience, now), Some(until));
-        assert_eq!(waits(Some(until), &short, patience, now + 1), Some(until));
-        assert_eq!(waits(Some(until), &short, patience, until), None);
-        assert_eq!(waits(None, &of("429, retry after 61 s"), patience, now), None);
-        assert_eq!(waits(None, &of("insufficient credit"), patience, now), None);
     }
 }

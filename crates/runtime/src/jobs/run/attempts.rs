@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 
 use crate::config::{AgentTier, OnFailover, SharedConfig, TierCandidate};
 use crate::failover::begin_cooldown;
+use crate::failover::candidates::Untried;
 use crate::failover::handover::{PastWork, hand_over};
 use crate::failover::past_work::{look, take_back};
 use crate::failover::told::{Failed, none_left, told};
@@ -18,7 +19,7 @@ use crate::model::now_ms;
 use crate::program::{StopSignals, outlet};
 use crate::runs::{RunAttempt, RunFolder, RunState, RunStatus};
 use crate::team_file::of_run::for_candidate;
-use crate::tiers::{CandidateStanding, Cooldowns, Setback, standings};
+use crate::tiers::{CandidateStanding, Cooldowns, Setback};
 use crate::turn::{FAILED, NOT_STARTED, Used, WorkEnd, clipped, keep};
 
 /// A run by a tier, on its way.
@@ -98,26 +99,11 @@ impl Tour<'_> {
 
     /// The candidate that is taken now, and those before it that can't be.
     fn next(&self) -> (Option<CandidateStanding>, Vec<Failed>) {
-        let variable = |name: &str| std::env::var(name).ok();
-        let (all, error) = standings(&self.shared, &self.tier, &self.kept, &variable, now_ms());
-        if let Some(error) = error {
+        let untried = Untried::look(&self.shared, &self.tier, &self.kept, &self.failed);
+        if let Some(error) = &untried.trouble {
             self.say(&format!("cannot read the cool-downs, so none counts: {error}"));
         }
-        let mut skipped = Vec::new();
-        for standing in all {
-            if self.failed.iter().any(|failed| failed.candidate == standing.candidate) {
-                continue;
-            }
-            match standing.hindrance {
-                None => return (Some(standing), skipped),
-                Some(hindrance) => skipped.push(Failed {
-                    candidate: standing.candidate,
-                    what: hindrance.what,
-                    again_at: hindrance.until,
-                }),
-            }
-        }
-        (None, skipped)
+        untried.next()
     }
 
     /// Says who is passed over for whom, and each reason once.
@@ -220,18 +206,11 @@ impl Tour<'_> {
 
     /// How long a candidate may show no progress; None: for ever, as nobody could take over.
     fn silence(&self, candidate: &TierCandidate, state: &RunState) -> Option<Duration> {
-        let longest = self.shared.runs.silence;
-        if state.no_failover || longest.is_zero() {
+        if state.no_failover {
             return None;
         }
-        let variable = |name: &str| std::env::var(name).ok();
-        let (all, _) = standings(&self.shared, &self.tier, &self.kept, &variable, now_ms());
-        let could = |other: &CandidateStanding| {
-            other.hindrance.is_none()
-                && other.candidate != *candidate
-                && self.failed.iter().all(|failed| failed.candidate != other.candidate)
-        };
-        all.iter().any(could).then_some(longest)
+        let untried = Untried::look(&self.shared, &self.tier, &self.kept, &self.failed);
+        untried.silence(candidate, self.shared.runs.silence)
     }
 
     /// Keeps why a candidate did not come to an end.

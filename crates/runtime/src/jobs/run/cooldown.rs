@@ -4,7 +4,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::app::up::TeamStart;
-use crate::failover::begin_cooldown;
+use crate::failover::cool_down;
 use crate::jobs::run::work::work;
 use crate::tiers::Cooldowns;
 use crate::turn::WorkEnd;
@@ -23,13 +23,9 @@ pub(super) async fn alone(
     let (shared, kept) = (start.layered.config.shared.clone(), Cooldowns::new(&start.eisen_dir));
     let model = start.layered.config.agents[0].model.clone();
     let (end, closing) = work(start, request, prompt, deadline, None, turn_ended).await;
-    if let (Some(profile), Some(setback)) = (profile, end.setback())
-        && let Some(found) = shared.on_machine(profile, &|name| std::env::var(name).ok())
-        && let Ok(login) = kept.login(&found)
-    {
-        let base = shared.base_of(profile);
+    if let (Some(profile), Some(setback)) = (profile, end.setback()) {
         // It says what it came to; the cool-down is for others.
-        let _ = begin_cooldown(&kept, &shared, base, login, model.as_deref(), &setback);
+        let _ = cool_down(&kept, &shared, profile, model.as_deref(), &setback);
     }
     (end, closing)
 }

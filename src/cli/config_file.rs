@@ -8,7 +8,7 @@ use clap::Args;
 use super::{in_folder, output};
 use crate::home;
 use crate::program::Failure;
-use crate::{learned_zones, team_file};
+use crate::team_file;
 
 #[derive(Args, Default, Debug)]
 pub(super) struct ConfigFile {
@@ -31,7 +31,7 @@ impl ConfigFile {
         let folder = cwd.clone().unwrap_or_default();
         let kept = || {
             let teams = home::teams_of(eisen_dir, &folder);
-            teams.iter().find_map(|team| learned_zones::kept_config(eisen_dir, team))
+            teams.iter().find_map(|team| team_file::kept_config(eisen_dir, team))
         };
         let own = in_folder(cwd.clone(), Path::new(home::CONFIG));
         self.find_if_there(cwd).or_else(kept).unwrap_or(own)

@@ -70,7 +70,7 @@ impl LearnArgs {
             )));
         }
         let kept =
-            || learned_zones::kept_config(&eisen_dir, &self.which.team(global, &eisen_dir).ok()?);
+            || team_file::kept_config(&eisen_dir, &self.which.team(global, &eisen_dir).ok()?);
         let Some(file) = written.or_else(kept) else {
             return Err(Failure::Usage(anyhow!(
                 "there is no eisen.toml here or above: name one by `-c`"

@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use super::output::{note, plain, print};
 use super::run::folder;
 use super::table::{Cell, Table};
-use crate::app::{self, TierNow};
 use crate::failover;
+use crate::home;
 use crate::program::Failure;
+use crate::team_file;
+use crate::tiers::{Cooldowns, TierNow, tiers_now};
 
 /// Show the tiers, and which agent each would take now
 ///
@@ -33,7 +35,9 @@ pub(super) struct TiersArgs {
 impl TiersArgs {
     pub(super) fn run(self, cwd: Option<&Path>) -> Result<(), Failure> {
         let folder = folder(cwd).map_err(Failure::Usage)?;
-        let (tiers, trouble) = app::tiers_now(&folder)?;
+        let shared = team_file::shared_config(&folder)?;
+        let kept = Cooldowns::new(&home::eisen_dir().map_err(Failure::Usage)?);
+        let (tiers, trouble) = tiers_now(&shared, &kept);
         if let Some(error) = trouble {
             note(format_args!("cannot read the cool-downs, so none counts: {error}"));
         }

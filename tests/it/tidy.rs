@@ -124,7 +124,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("helpers", &["branches", "team_file"]),
             ("kernel", &["home", "team_file"]),
             ("learned_zones", &["program", "team_file"]),
-            ("access", &["home", "learned_zones"]),
+            ("access", &["home", "team_file"]),
             ("team_state", &["home"]),
             ("notes", &[]),
             (

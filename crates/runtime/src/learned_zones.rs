@@ -4,7 +4,7 @@ mod ground;
 mod history;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::anyhow;
 
@@ -99,12 +99,6 @@ fn own_programs(agent: &Agent) -> HashSet<String> {
 /// Whether it is a program that runs others, as the agent may do with it.
 fn is_runner(name: &str) -> bool {
     ["node", "python", "python3", "bash", "sh", "env"].contains(&name)
-}
-
-/// The configuration of a team that has no file of its own, as it was written at its start.
-pub fn kept_config(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
-    let file = eisen_dir.join("teams").join(format!("{team}.toml"));
-    file.is_file().then_some(file)
 }
 
 /// A configuration, before and after its zones were replaced.

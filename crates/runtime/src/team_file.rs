@@ -13,4 +13,4 @@ pub use load::{load, read, shared_config};
 pub use mode::TeamMode;
 pub use of_run::RunOptions;
 pub use plugins::{check_plugin, describe_plugin};
-pub use without_file::{WithoutFile, nobody_installed, without_file};
+pub use without_file::{WithoutFile, kept_config, nobody_installed, without_file};

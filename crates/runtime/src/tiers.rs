@@ -3,10 +3,12 @@
 
 mod choice;
 mod cooldowns;
+mod now;
 mod setback;
 
 pub use self::choice::{CandidateStanding, Hindrance, standings};
 pub use self::cooldowns::{Cooldown, Cooldowns, LoginId};
+pub use self::now::{TierNow, tiers_now};
 pub use self::setback::Setback;
 use crate::model::{KeptFiles, KeptForm};
 

@@ -13,6 +13,7 @@ use crate::home::here;
 use crate::home::journals;
 use crate::model::{Action, AgentId, TeamGrant};
 use crate::routing::{GrantStore, opened_by};
+use crate::team_file::kept_config;
 use crate::zone::Zone;
 
 /// Where a team keeps what persons opened.
@@ -63,7 +64,7 @@ pub fn of_team(eisen_dir: &Path, team: &str, folder: &Path) -> anyhow::Result<Ve
     let of_folder = |folder: &Path| here::config_of(folder).ok().flatten();
     let files = [
         of_folder(folder),
-        crate::learned_zones::kept_config(eisen_dir, team),
+        kept_config(eisen_dir, team),
         of_folder(&workspace).filter(|_| workspace.is_absolute()),
     ];
     let read = |file: PathBuf| crate::team_file::read(&file, eisen_dir).ok();

@@ -20,8 +20,7 @@ use crate::home::environment::TeamEnvironment;
 use crate::hub::Neighbours;
 use crate::journal::{self, Journal, Store};
 use crate::model::{BlockedStatus, masked_line};
-use crate::notes::conflicts as conflict_notes;
-use crate::notes::tasks as task_notes;
+use crate::notes;
 use crate::process::command_line;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::runs::TeamRuns;
@@ -31,7 +30,7 @@ use crate::streams::{self, Streams};
 use crate::supervisor::Roster;
 use crate::tasks::{Tasks, Waits};
 use crate::team_state::agent_owners::AgentOwners;
-use crate::team_state::tool_use as tools_seen;
+use crate::team_state::tool_use;
 use crate::telemetry::Traceparent;
 use crate::tracker;
 use crate::tracker::{OrchestratorView, TrackerHandle};
@@ -200,7 +199,7 @@ impl Wiring {
     /// Notes what agents use of the team's tools, from now on.
     pub(crate) fn note_tools(&mut self, file: PathBuf) {
         let (uses, events) = (self.tool_uses.clone(), self.bus.subscribe());
-        self.tasks.spawn(tools_seen::note(file, uses, events, self.cancel.clone()));
+        self.tasks.spawn(tool_use::note(file, uses, events, self.cancel.clone()));
     }
 
     /// Keeps the code graph of a workspace from now on, if it can be started.
@@ -239,7 +238,7 @@ impl Wiring {
         }
         if self.conflicts.is_some() {
             let (events, cancel) = (self.bus.subscribe(), self.cancel.clone());
-            self.tasks.spawn(conflict_notes::follow(events, routing.clone(), lead, cancel));
+            self.tasks.spawn(notes::conflicts::follow(events, routing.clone(), lead, cancel));
         }
         routing
     }
@@ -265,7 +264,7 @@ impl Wiring {
         };
         self.tasks.spawn(tasks.clone().follow(events, standing, self.cancel.clone()));
         let (events, tracker) = (self.bus.subscribe(), self.tracker.clone());
-        let noting = task_notes::follow(events, tasks, tracker, notes_to, self.cancel.clone());
+        let noting = notes::tasks::follow(events, tasks, tracker, notes_to, self.cancel.clone());
         self.tasks.spawn(noting);
     }
 

@@ -70,8 +70,8 @@ pub(crate) fn supervised(
     streams: TeamStreams,
 ) -> Arc<Supervised> {
     let (tracker, owners) = (wiring.tracker.clone(), wiring.owners.clone());
-    let reviews = TeamReviews::of(config, conditions);
-    let branches = TeamBranches::of(config, conditions);
+    let reviews = TeamReviews::of(config, &conditions.trees);
+    let branches = TeamBranches::of(config, &conditions.trees);
     let (budgets, runs) = (conditions.budgets.clone(), conditions.runs.clone());
     Arc::new(Supervised {
         roster,

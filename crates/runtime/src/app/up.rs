@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::access::grants as team_grants;
+use crate::access::grants;
 use crate::agent::{Admission, Surroundings};
 use crate::app::changes::{Changes, follow_setbacks};
 use crate::app::listeners::Listeners;
@@ -48,9 +48,7 @@ use crate::supervisor::{Member, Roster, Supervisor};
 use crate::team_file::hints;
 use crate::team_file::load::{load, log_overlay, note_taken};
 use crate::team_file::mode::TeamMode;
-use crate::team_state::person_queue;
-use crate::team_state::recorder;
-use crate::team_state::tool_use as tools_seen;
+use crate::team_state::{person_queue, recorder, tool_use};
 use crate::tracker::OrchestratorView;
 use crate::turn::command::{TeamCommand, WAITING};
 
@@ -272,7 +270,7 @@ fn route(
     let program = environment::program();
     let queued = person_queue::read(&queue, &rules.zones);
     let waits = wiring.waits.clone();
-    let (granted, store) = team_grants::open(config, &conditions.eisen_dir)?;
+    let (granted, store) = grants::open(config, &conditions.eisen_dir)?;
     let store = Some(store);
     let settings =
         routing::Settings { orchestrator, rules, program, waits, queued, granted, store };
@@ -322,7 +320,7 @@ fn wire(
     wiring.note_workspace(workspace);
     wiring.neighbours = hub::neighbours(config);
     wiring.owners.configure(config);
-    wiring.note_tools(tools_seen::place(eisen_dir, &config.team.name));
+    wiring.note_tools(tool_use::place(eisen_dir, &config.team.name));
     if config.graph {
         wiring.keep_graph(workspace.to_owned());
     }

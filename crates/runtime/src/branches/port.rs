@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use crate::app::members::Conditions;
 use crate::branches::{self, DiskSizes, ListedBranch, TeamTrees};
 use crate::config::Config;
 use crate::serve::{Refused, blocking};
@@ -51,11 +50,11 @@ struct LastList {
 }
 
 impl TeamBranches {
-    pub(crate) fn of(config: &Config, conditions: &Conditions) -> Self {
+    pub(crate) fn of(config: &Config, trees: &TeamTrees) -> Self {
         Self {
             team: config.team.name.clone(),
             workspace: config.team.workspace.clone(),
-            trees: conditions.trees.clone(),
+            trees: trees.clone(),
             listed: Arc::default(),
             sizes: Arc::default(),
             busy: Arc::default(),

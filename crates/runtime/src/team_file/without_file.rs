@@ -57,11 +57,21 @@ pub fn without_file(
         let place = workspace.display();
         return Err(Failure::Usage(anyhow!("{place} is not UTF-8: write an eisen.toml there")));
     };
-    let file = eisen_dir.join("teams").join(format!("{name}.toml"));
+    let file = file_of(eisen_dir, &name);
     let kept = KeptFile::<Whole>::new(&file, MOST_BYTES);
     let failed = |error| Failure::Run(anyhow!("cannot write {}: {error}", file.display()));
     kept.replace(text.as_bytes()).map_err(failed)?;
     Ok(WithoutFile { said: said(&starter, workspace), file })
+}
+
+/// The configuration of a team that has no file of its own, as it was written at its start.
+pub fn kept_config(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
+    let file = file_of(eisen_dir, team);
+    file.is_file().then_some(file)
+}
+
+fn file_of(eisen_dir: &Path, team: &str) -> PathBuf {
+    eisen_dir.join("teams").join(format!("{team}.toml"))
 }
 
 /// Why a team does not work by the file of its folder: it was started without one.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 
 use crate::agent::{self, AgentHandle};
-use crate::app::members::Conditions;
 use crate::branches::{Reviewed, TeamTrees, reviewed};
 use crate::client_host::{PromptDraft, Said};
 use crate::config::Config;
@@ -29,8 +28,8 @@ pub(crate) struct TeamReviews {
 }
 
 impl TeamReviews {
-    pub(crate) fn of(config: &Config, conditions: &Conditions) -> Self {
-        let (workspace, trees) = (config.team.workspace.clone(), conditions.trees.clone());
+    pub(crate) fn of(config: &Config, trees: &TeamTrees) -> Self {
+        let (workspace, trees) = (config.team.workspace.clone(), trees.clone());
         Self { workspace, trees, keeping: Arc::default() }
     }
 

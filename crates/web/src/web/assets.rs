@@ -1,5 +1,7 @@
 //! The files of the page, which are part of the program.
 
+// Else the build script packs them.
+#[cfg(any(debug_assertions, test))]
 mod packed;
 
 use std::borrow::Cow;
@@ -10,7 +12,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use flate2::read::GzDecoder;
 
-#[cfg(debug_assertions)]
+#[cfg(any(debug_assertions, test))]
 use self::packed::{gzip, sent};
 
 /// Declares the files below `crates/web/src/web/page`, in the order of their paths, and how their contents are found.

@@ -1,23 +1,22 @@
 //! The sessions of one agent: running turns, queued prompts and the answers' text. Pure state:
 //! sends nothing.
 
+mod queue;
+
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
-use super::draft::WaitingPrompt;
 use super::messages::Reply;
 use super::tool_form::names_mcp;
 use super::{
-    Answers, Chosen, Content, HostError, LONGEST_ACTION, PromptDraft, PromptOutcome, Said,
-    SessionLoad, Urgency, is_command,
+    Answers, Chosen, Content, HostError, LONGEST_ACTION, PromptOutcome, Said, SessionLoad,
+    is_command,
 };
 use crate::model::{SessionId, ToolsForm, one_line};
-
-/// Prompts queued in one session; one more is refused.
-const MAX_QUEUED: usize = 1000;
+pub(super) use queue::QueuedPrompt;
 
 /// Bytes of an answer that are kept; the rest is cut, with a note in the text.
 const MAX_TEXT: usize = 16 << 20;
@@ -52,14 +51,6 @@ pub(super) enum Claim {
     Given,
     /// The session is the team's own, or in use.
     Kept,
-}
-
-/// A prompt that was not sent yet. Its reply is closed when the caller is gone.
-#[derive(Debug)]
-pub(super) struct QueuedPrompt {
-    pub(super) content: Content,
-    pub(super) said: watch::Sender<Said>,
-    pub(super) reply: Reply<PromptOutcome>,
 }
 
 #[derive(Debug)]
@@ -145,25 +136,6 @@ impl HostSessions {
 
     pub(super) fn ids(&self) -> Vec<SessionId> {
         self.by_id.keys().cloned().collect()
-    }
-
-    /// Queues a prompt, or fails its reply if the queue is full.
-    pub(super) fn queue(&mut self, id: &SessionId, prompt: QueuedPrompt, urgency: Urgency) {
-        let session = self.by_id.entry(id.clone()).or_default();
-        if session.waiting() >= MAX_QUEUED {
-            session.briefings.retain(|prompt| !prompt.reply.is_closed());
-            session.queued.retain(|prompt| !prompt.reply.is_closed());
-        }
-        let queued = session.waiting();
-        if queued >= MAX_QUEUED {
-            let full = HostError::QueueFull { session: id.clone(), queued };
-            let _ = prompt.reply.send(Err(full));
-            return;
-        }
-        match urgency {
-            Urgency::Briefing => session.briefings.push_back(prompt),
-            Urgency::Normal => session.queued.push_back(prompt),
-        }
     }
 
     /// Holds an idle session: its prompts wait until it is released.
@@ -310,44 +282,6 @@ impl HostSessions {
         }
     }
 
-    /// The prompts that wait and can be changed, in the order in which they will be sent in a session.
-    pub(super) fn drafts(&self, named: Option<&SessionId>) -> Vec<WaitingPrompt> {
-        let wanted = self.by_id.iter().filter(|(id, _)| named.is_none_or(|named| named == *id));
-        let mut drafts: Vec<_> = wanted
-            .flat_map(|(id, it)| it.drafts().map(|draft| WaitingPrompt::of(id, draft)))
-            .collect();
-        // Sessions are in no order; the sort keeps that of each queue.
-        drafts.sort_by(|a, b| a.session.as_str().cmp(b.session.as_str()));
-        drafts
-    }
-
-    /// Gives a prompt that waits another text.
-    pub(super) fn edit(&mut self, id: &str, text: &str) -> Result<WaitingPrompt, HostError> {
-        let not_waiting = || HostError::NotWaiting(id.to_owned());
-        let waiting = self.drafts(None).into_iter().find(|it| it.draft.id() == id);
-        let waiting = waiting.ok_or_else(not_waiting)?;
-        waiting.draft.set_text(text);
-        Ok(waiting)
-    }
-
-    /// Withdraws one prompt that waits.
-    pub(super) fn take_back(&mut self, id: &str) -> Result<WaitingPrompt, HostError> {
-        let is_it = |prompt: &QueuedPrompt| {
-            prompt.content.draft().is_some_and(|draft| draft.id() == id)
-                && !prompt.reply.is_closed()
-        };
-        for (session, it) in &mut self.by_id {
-            for queue in [&mut it.briefings, &mut it.queued] {
-                let at = queue.iter().position(is_it);
-                let Some(prompt) = at.and_then(|at| queue.remove(at)) else { continue };
-                let waiting = prompt.content.draft().map(|draft| WaitingPrompt::of(session, draft));
-                let _ = prompt.reply.send(Err(HostError::Withdrawn));
-                return waiting.ok_or_else(|| HostError::NotWaiting(id.to_owned()));
-            }
-        }
-        Err(HostError::NotWaiting(id.to_owned()))
-    }
-
     /// Withdraws the prompts that were not sent yet; returns their number.
     pub(super) fn withdraw(&mut self, id: &SessionId) -> usize {
         let Some(session) = self.by_id.get_mut(id) else { return 0 };
@@ -409,29 +343,6 @@ impl Turn {
     fn of(reply: Reply<PromptOutcome>, said: watch::Sender<Said>) -> Self {
         let message = (0, false);
         Self { reply, making: None, said, cut: false, cancelled: false, first: None, message }
-    }
-}
-
-impl HostSession {
-    fn waiting(&self) -> usize {
-        self.briefings.len() + self.queued.len()
-    }
-
-    /// Returns the number of queued prompts whose caller is still waiting.
-    fn queued_count(&self) -> usize {
-        let waiting = self.briefings.iter().chain(&self.queued);
-        waiting.filter(|prompt| !prompt.reply.is_closed()).count()
-    }
-
-    fn drafts(&self) -> impl Iterator<Item = &PromptDraft> {
-        let waiting = self.briefings.iter().chain(&self.queued);
-        waiting.filter(|prompt| !prompt.reply.is_closed()).filter_map(|it| it.content.draft())
-    }
-
-    fn refuse_queued(&mut self, error: &HostError) {
-        for prompt in self.briefings.drain(..).chain(self.queued.drain(..)) {
-            let _ = prompt.reply.send(Err(error.clone()));
-        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::queue::MAX_QUEUED;
 use super::*;
+use crate::client_host::Urgency;
 
 type Answer = oneshot::Receiver<Result<PromptOutcome, HostError>>;
 

@@ -3,6 +3,7 @@
 mod plugged;
 mod relay;
 mod status;
+mod team;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,8 +21,8 @@ pub use self::plugged::ObservePlugin;
 use self::plugged::{Plugged, PluginTask, extractor};
 use self::relay::relay;
 use self::status::ObservedStatus;
+use self::team::Observed;
 use crate::app::rooms::{Wiring, backlog};
-use crate::app::team::Observed;
 use crate::bus::Bus;
 use crate::config;
 use crate::home::environment::TeamEnvironment;

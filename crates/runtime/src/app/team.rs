@@ -435,33 +435,3 @@ fn refused(error: &AgentError) -> Refused {
     };
     Refused { kind, ..Refused::new(code, error.to_string()) }
 }
-
-/// The agent of `observe`: only its editor can prompt it.
-pub(crate) struct Observed {
-    pub(crate) status: tokio::sync::watch::Receiver<AgentStatus>,
-    pub(crate) zone: Tier,
-    pub(crate) tracker: TrackerHandle,
-    pub(crate) family: Family,
-}
-
-impl Team for Observed {
-    fn agents(&self) -> Vec<AgentStatus> {
-        vec![self.status.borrow().clone()]
-    }
-
-    /// The editor keeps its sessions.
-    fn keeps(&self, _: &AgentId) -> bool {
-        false
-    }
-
-    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
-        let status = self.status.borrow().clone();
-        Box::pin(details::of_observed(status, self.zone, &self.tracker, &self.family))
-    }
-
-    fn refusal(&self) -> Refused {
-        let message = "this agent belongs to the editor that started `eisen-core observe`; only \
-                       agents of `eisen-core up` can be controlled over the port";
-        Refused::new(409, message)
-    }
-}

@@ -53,7 +53,7 @@ impl Setbacks {
     ) -> Option<Move> {
         match at {
             // It was another candidate's, of which was heard before.
-            SetBackAt::Turn { edition, .. } if *edition < self.since => return Some(Move::Moved),
+            SetBackAt::Turn { edition, .. } if *edition < self.since => Some(Move::Moved),
             SetBackAt::Turn { .. } => {
                 if let Some(why) = &self.exhausted
                     && status.state != AgentState::Ready

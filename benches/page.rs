@@ -183,11 +183,13 @@ fn frames(driver: &Driver) {
     for (view, prompt) in
         [("team", "chat"), ("team/a1", "chat"), ("map", "chat"), ("team/a1", "flood")]
     {
-        page.go(view);
+        // The cards say there who works.
+        page.go("team");
         let speaking: Vec<_> =
             (1..=AGENTS).map(|it| team.prompting(&format!("a{it}"), prompt)).collect();
         // Their turns begin one after the other.
         page.waits("[...document.querySelectorAll('.agents > li')].every((it) => it.innerText.includes('working'))");
+        page.go(view);
         page.run("scripts.frames.length = 0");
         let before = page.seen()["lines"].as_f64().unwrap();
         let begun = Instant::now();

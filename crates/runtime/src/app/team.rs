@@ -22,7 +22,6 @@ use crate::model::{
     AgentId, AgentState, AgentStatus, BudgetLimits, BudgetReport, How, Order, SessionId,
     StreamReplay, StreamReport, WebScope,
 };
-use crate::process::Family;
 use crate::runs::{RunSpec, TeamRuns};
 use crate::serve::{
     AgentDetails, BoxFuture, Fork, HelperEnd, NewHelper, NewMember, OpenedOnWeb, Prompt,
@@ -39,7 +38,6 @@ use crate::turn::{details, nested, retries};
 use crate::undo::{self, Undoer};
 use crate::wire::{
     BranchList, BranchReview, CheckedBranch, MergeBranchParams, MergedBranch, Reloaded, TeamReport,
-    Tier,
 };
 
 /// The agents of `up`.

@@ -3,15 +3,12 @@
 //! core and take turns, so that the machine cancels out of the ratio. The file is written anew each time,
 //! and there is another agent in the team, which has locked a file of its own.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use crate::figures::within;
+use crate::team::{PortClient, RunningTeam, token};
 use serde_json::{Value, json};
 
 /// Turns of each team, the first of which warms up, and writes in a turn.
@@ -27,7 +24,7 @@ pub(crate) fn run() {
     {
         return act(Path::new(times));
     }
-    stay_on_one_core();
+    crate::stay_on_one_core();
     let mut teams: Vec<Team> = std::iter::once("").chain(STRATEGIES).map(Team::up).collect();
     let last = teams.len() - 1;
     for turn in 0..TURNS {
@@ -49,10 +46,9 @@ pub(crate) fn run() {
 /// A team of two such agents as this bench plays.
 struct Team {
     strategy: &'static str,
+    _program: RunningTeam,
     folder: tempfile::TempDir,
-    program: Child,
-    port: TcpStream,
-    lines: BufReader<TcpStream>,
+    port: PortClient,
     times: Vec<f64>,
 }
 
@@ -80,29 +76,13 @@ impl Team {
         );
         std::fs::create_dir(at("work")).unwrap();
         std::fs::write(at("eisen.toml"), config).unwrap();
-        let mut program = Command::new(env!("CARGO_BIN_EXE_eisen-core"))
-            .args(["up", "-c"])
-            .arg(at("eisen.toml"))
-            .env("EISEN_DIR", at("eisen"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(program.stderr.take().unwrap()).lines();
-        let number: u16 = said
-            .by_ref()
-            .find_map(|line| line.unwrap().strip_prefix("eisen-core tcp port: ")?.parse().ok())
-            .unwrap();
-        std::thread::spawn(move || said.for_each(drop));
-        let run = std::fs::read_dir(at("eisen/run")).unwrap().next().unwrap().unwrap();
-        let run: Value = serde_json::from_slice(&std::fs::read(run.path()).unwrap()).unwrap();
-        let port = TcpStream::connect(("127.0.0.1", number)).unwrap();
-        let lines = BufReader::new(port.try_clone().unwrap());
-        let mut team = Self { strategy, folder, program, port, lines, times: Vec::new() };
-        team.send(&json!({ "type": "auth", "token": run["token"] }));
+        let (program, number) = RunningTeam::on_a_port(folder.path());
+        let port = PortClient::connect(number);
+        let mut team = Self { strategy, _program: program, folder, port, times: Vec::new() };
+        let token = token(team.folder.path());
+        team.port.send(&json!({ "type": "auth", "token": token }));
         let mut ready = std::collections::HashSet::new();
-        team.expect(|line| {
+        team.port.expect(|line| {
             if line["type"] == "agent" && line["state"] == "ready" {
                 ready.insert(line["agent_id"].to_string());
             }
@@ -115,7 +95,7 @@ impl Team {
 
     fn turn(&mut self, counts: bool) {
         self.prompt("ui", &format!("file {WRITES}"));
-        self.expect(|line| line["type"] == "turn" && line["agent_id"] == "ui");
+        self.port.expect(|line| line["type"] == "turn" && line["agent_id"] == "ui");
         let times = std::fs::read_to_string(self.folder.path().join("times-ui")).unwrap();
         if counts {
             self.times.extend(times.lines().map(|time| time.parse::<f64>().unwrap()));
@@ -124,36 +104,12 @@ impl Team {
 
     fn prompt(&mut self, agent: &str, text: &str) {
         let params = json!({ "agent_id": agent, "text": text });
-        self.send(&json!({ "type": "rpc", "id": 1, "method": "prompt", "params": params }));
-    }
-
-    fn send(&mut self, line: &Value) {
-        writeln!(self.port, "{line}").unwrap();
-    }
-
-    fn expect(&mut self, mut is_it: impl FnMut(&Value) -> bool) {
-        loop {
-            let mut line = String::new();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "the team has ended");
-            if is_it(&serde_json::from_str(&line).unwrap()) {
-                return;
-            }
-        }
+        self.port.send(&json!({ "type": "rpc", "id": 1, "method": "prompt", "params": params }));
     }
 
     /// The time within which this part of the writes were answered, in microseconds.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn time(&self, part: f64) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_by(f64::total_cmp);
-        times[((times.len() - 1) as f64 * part) as usize]
-    }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
-        let _ = self.program.wait();
+        within(part, self.times.iter().copied())
     }
 }
 
@@ -201,14 +157,4 @@ fn act(times: &Path) {
             _ => {}
         }
     }
-}
-
-/// With all that is started from now on.
-fn stay_on_one_core() {
-    let here = Pid::from_raw(0);
-    let allowed = sched_getaffinity(here).unwrap();
-    let last = (0..CpuSet::count()).rfind(|core| allowed.is_set(*core).unwrap()).unwrap();
-    let mut one = CpuSet::new();
-    one.set(last).unwrap();
-    sched_setaffinity(here, &one).unwrap();
 }

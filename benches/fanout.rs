@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use self::bare::Bare;
 use self::clients::{Clients, Stalled};
 use self::ours::Ours;
+use crate::figures::median;
 use tokio::runtime::{Builder, Runtime};
 
 const CLIENTS: [usize; 4] = [1, 10, 100, 1_000];
@@ -156,11 +157,6 @@ impl<P: Publisher> Bench<P> {
         times.sort_by(f64::total_cmp);
         times[times.len() * 99 / 100]
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Bytes of memory that this process has.

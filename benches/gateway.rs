@@ -3,10 +3,11 @@
 //! only answers, in a few bytes. Both sides of a pair take turns, so that the machine cancels out of the ratios.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::time::Instant;
 
+use crate::figures::median;
+use crate::team::{RunningTeam, eisen_core};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{InitializeRequest, ListSessionsRequest};
@@ -15,8 +16,6 @@ use agent_client_protocol_http::HttpClient;
 use async_tungstenite::tokio::accept_async;
 use async_tungstenite::tungstenite::Message;
 use futures_util::StreamExt as _;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 /// Turns of each side, the first of which warms up, and round trips in a turn.
@@ -154,12 +153,6 @@ impl Pairs {
     }
 }
 
-fn median(all: impl Iterator<Item = f64>) -> f64 {
-    let mut all: Vec<f64> = all.collect();
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
-}
-
 /// The process that only answers.
 struct Bare {
     address: String,
@@ -185,8 +178,8 @@ impl Drop for Bare {
 
 /// A team of one scripted agent, with its gateway at an address of its own.
 struct GatewayTeam {
+    _program: RunningTeam,
     folder: tempfile::TempDir,
-    program: Child,
     gateway: String,
     token: String,
 }
@@ -204,8 +197,11 @@ impl GatewayTeam {
              [agents.zone]\nallowed = [\"**\"]\nenforce = \"protocol\"\n"
         );
         std::fs::write(at("eisen.toml"), config).unwrap();
-        let mut program =
-            eisen_core(folder.path(), &["up"]).stderr(Stdio::piped()).spawn().unwrap();
+        let mut program = eisen_core(folder.path(), &["up"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut said: Lines<BufReader<ChildStderr>> =
             BufReader::new(program.stderr.take().unwrap()).lines();
         // Both lines are there then, whichever comes first.
@@ -221,14 +217,7 @@ impl GatewayTeam {
         let made: Value = serde_json::from_slice(&made.stdout).unwrap();
         let gateway = made["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
         let token = made["token"].as_str().unwrap().to_owned();
-        Self { folder, program, gateway, token }
-    }
-}
-
-impl Drop for GatewayTeam {
-    fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
-        let _ = self.program.wait();
+        Self { _program: RunningTeam(program), folder, gateway, token }
     }
 }
 
@@ -278,11 +267,4 @@ impl Drop for BenchEditor {
         let _ = self.program.kill();
         let _ = self.program.wait();
     }
-}
-
-fn eisen_core(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(args).current_dir(folder).env("EISEN_DIR", folder.join("eisen"));
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    command
 }

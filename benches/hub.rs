@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fanout::Publisher as _;
 use crate::fanout::ours::Ours;
+use crate::figures::within;
 
 /// The rate into NATS may be so much of that of a bare client.
 const LEAST_OF_BARE: f64 = 0.7;
@@ -99,7 +100,7 @@ fn rates(runtime: &Runtime, nats: &Nats) -> [f64; 2] {
         rates
     });
     cancel.cancel();
-    let [ours, of_lines, of_ready] = rates.map(|rates| percentile(rates, 50));
+    let [ours, of_lines, of_ready] = rates.map(|rates| within(0.5, rates));
     let a_second = [ours, of_lines, of_ready].map(|rate| rate * f64::from(BATCH));
     println!("lines a second: {a_second:.0?}");
     [ours / of_lines, ours / of_ready]
@@ -154,7 +155,7 @@ fn delivery(runtime: &Runtime, nats: &Nats) -> f64 {
     });
     let wanted = LONG.as_millis() / EACH.as_millis() * (TEAMS * AGENTS) as u128;
     assert!(hub.len() as u128 > wanted * 9 / 10, "the hub delivered {} of {wanted}", hub.len());
-    let [hub, port] = [hub, port].map(|delays| percentile(delays, 99));
+    let [hub, port] = [hub, port].map(|delays| within(0.99, delays));
     println!("p99 of delivery: {:.0} µs by the hub, {:.0} µs by a port", hub * 1e6, port * 1e6);
     hub / port
 }
@@ -212,11 +213,6 @@ async fn hub(nats: &Nats, cancel: CancellationToken) -> u16 {
     let server = Server::new(listener, bus, sources, team, tokens, limits).unwrap();
     tokio::spawn(server.run(cancel));
     port
-}
-
-fn percentile(mut all: Vec<f64>, percent: usize) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[(all.len() - 1) * percent / 100]
 }
 
 /// A server of NATS, with a key for all that use it.

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::figures::median;
 use eisen_core::bus::{Backlog, Bus};
 use eisen_core::journal::{self, APPLICATION_ID, Keep, Settings, Store, VERSION};
 use eisen_core::model::{AgentId, Event, Record, SessionId, SessionKey, Usage, now_ms};
@@ -297,9 +298,4 @@ fn search(searched: usize) {
     println!("\n{number} rows, a search by two words");
     println!("{:<34} {:>10.2}", "milliseconds, bare query", bare * 1e3);
     println!("{:<34} {:>10.2}", "against the bare query", ours / bare);
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

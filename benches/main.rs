@@ -6,10 +6,14 @@
 
 use std::process::{Command, ExitCode};
 
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
 #[cfg(target_os = "linux")]
 mod confine;
 mod conflicts;
 mod fanout;
+mod figures;
 mod gateway;
 mod graph;
 mod hub;
@@ -20,6 +24,7 @@ mod plugin;
 mod relay;
 mod run;
 mod slots;
+mod team;
 mod tick;
 mod tools;
 mod top;
@@ -83,4 +88,14 @@ fn part(bench: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg(bench);
     command
+}
+
+/// Keeps this process on one core, with all that is started from now on.
+fn stay_on_one_core() {
+    let here = Pid::from_raw(0);
+    let allowed = sched_getaffinity(here).unwrap();
+    let last = (0..CpuSet::count()).rfind(|core| allowed.is_set(*core).unwrap()).unwrap();
+    let mut one = CpuSet::new();
+    one.set(last).unwrap();
+    sched_setaffinity(here, &one).unwrap();
 }

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use crate::team::{RunningTeam, eisen_core};
 use serde_json::{Value, json};
 use thirtyfour::prelude::*;
 use tokio::runtime::Runtime;
@@ -214,8 +213,8 @@ fn median_and_worst(mut all: Vec<f64>) -> (f64, f64) {
 
 /// A team of scripted agents, with many files.
 struct Team {
+    _program: RunningTeam,
     folder: tempfile::TempDir,
-    program: Child,
 }
 
 impl Team {
@@ -244,12 +243,7 @@ impl Team {
             );
         }
         fs::write(at("eisen.toml"), config).unwrap();
-        let mut up = eisen_core(folder.path(), &["up"]);
-        let mut program = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut said = BufReader::new(program.stdout.take().unwrap()).lines();
-        said.find(|line| line.as_ref().unwrap().contains("ready")).unwrap().unwrap();
-        std::thread::spawn(move || said.for_each(drop));
-        Self { folder, program }
+        Self { _program: RunningTeam::ready(folder.path()), folder }
     }
 
     /// Prompts an agent, and waits for the end of its turn.
@@ -265,13 +259,6 @@ impl Team {
     fn link(&self) -> String {
         let answer = eisen_core(self.folder.path(), &["web"]).stderr(Stdio::null()).output();
         String::from_utf8(answer.unwrap().stdout).unwrap().trim().to_owned()
-    }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
-        let _ = self.program.wait();
     }
 }
 
@@ -320,13 +307,6 @@ fn chatter() -> String {
         say.repeat(10),
         times * 10,
     )
-}
-
-fn eisen_core(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
-    command.args(args).current_dir(folder).env("EISEN_DIR", folder.join("eisen"));
-    command.stdin(Stdio::null());
-    command
 }
 
 /// A `chromedriver`, which ends with its browsers.

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::figures::{self, nanoseconds};
 use claude_stream_json::ClaudeStreamJson;
 use eisen_core::line::{content, lines};
 use eisen_core::plugin::{
@@ -151,7 +152,7 @@ impl Bench {
                 assert!(reported == same, "the plugin reports something else");
             }
         }
-        times.map(median)
+        times.each_ref().map(|times| median(times))
     }
 
     /// How long lines take that come alone, in both places, the quickest first.
@@ -199,7 +200,7 @@ impl Bench {
                 writer.join().unwrap();
             }
         }
-        times.map(median)
+        times.each_ref().map(|times| median(times))
     }
 
     fn instances(&self) -> [Box<dyn RecordReader>; 2] {
@@ -334,9 +335,7 @@ fn blocks(said: &[u8], size: usize) -> Vec<Vec<u8>> {
     blocks
 }
 
-#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.remove(0);
-    times.sort();
-    times[times.len() / 2].as_nanos() as f64
+/// The first one warms up.
+fn median(times: &[Duration]) -> f64 {
+    figures::median(times.iter().skip(1).map(|time| nanoseconds(*time)))
 }

@@ -26,8 +26,6 @@ use std::path::Path;
 
 use self::child::{BLOCKS, LINES, NEXT};
 use self::peer::Peer;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
 
 /// Turns of each relay, the first of which warms up: of round trips, of the stream asked for line by
 /// line, of the stream asked for as one.
@@ -47,7 +45,7 @@ pub(crate) fn run() {
     {
         return child::run(rest);
     }
-    stay_on_one_core();
+    crate::stay_on_one_core();
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().canonicalize().unwrap().join("workspace");
     std::fs::create_dir(&workspace).unwrap();
@@ -128,14 +126,4 @@ fn third() -> (&'static str, &'static [&'static str]) {
 fn row(name: &str, [copying, open, zoned]: [f64; 3]) {
     let (open, zoned) = (open / copying, zoned / copying);
     println!("{name:<34} {copying:>10.1} {open:>10.2} {zoned:>10.2}");
-}
-
-/// With all that is started from now on.
-fn stay_on_one_core() {
-    let here = Pid::from_raw(0);
-    let allowed = sched_getaffinity(here).unwrap();
-    let last = (0..CpuSet::count()).rfind(|core| allowed.is_set(*core).unwrap()).unwrap();
-    let mut one = CpuSet::new();
-    one.set(last).unwrap();
-    sched_setaffinity(here, &one).unwrap();
 }

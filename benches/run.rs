@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::figures::median;
 use nix::sys::signal::{Signal, kill};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
@@ -96,14 +97,9 @@ fn compare(stage: &RunStage) -> Times {
             }
         }
     }
-    let mut ratios: Vec<_> = both[0].iter().zip(&both[1]).map(|(run, bare)| run / bare).collect();
-    let [run, observe] = both.map(|mut times| median(&mut times) * 1000.0);
-    Times { run, observe, ratio: median(&mut ratios) }
-}
-
-fn median(all: &mut [f64]) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
+    let ratios: Vec<_> = both[0].iter().zip(&both[1]).map(|(run, bare)| run / bare).collect();
+    let [run, observe] = both.map(|times| median(times) * 1000.0);
+    Times { run, observe, ratio: median(ratios) }
 }
 
 fn wait(stage: &RunStage) {
@@ -186,7 +182,7 @@ impl RunStage {
             file.sync_all().unwrap();
             both[1].push(begun.elapsed().as_secs_f64());
         }
-        both.map(|mut all| median(&mut all))
+        both.map(median)
     }
 
     /// How long a run takes, from its start to its end.

@@ -4,12 +4,10 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write as _};
-use std::net::TcpStream;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use crate::team::{PortClient, RunningTeam};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ServerCapabilities,
     ServerConfig,
@@ -160,8 +158,8 @@ impl Drop for Client {
 
 /// A team of agents that stand ready.
 struct Team {
+    _program: RunningTeam,
     folder: tempfile::TempDir,
-    program: Child,
 }
 
 impl Team {
@@ -180,38 +178,14 @@ impl Team {
         }
         std::fs::create_dir(at("work")).unwrap();
         std::fs::write(at("eisen.toml"), config).unwrap();
-        let mut program = Command::new(program)
-            .args(["up", "-c"])
-            .arg(at("eisen.toml"))
-            .env("EISEN_DIR", at("eisen"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = BufReader::new(program.stderr.take().unwrap()).lines();
-        let number: u16 = said
-            .by_ref()
-            .find_map(|line| line.unwrap().strip_prefix("eisen-core tcp port: ")?.parse().ok())
-            .unwrap();
-        std::thread::spawn(move || said.for_each(drop));
+        let (program, number) = RunningTeam::on_a_port(folder.path());
         let mut ready = std::collections::HashSet::new();
-        for line in BufReader::new(TcpStream::connect(("127.0.0.1", number)).unwrap()).lines() {
-            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        PortClient::connect(number).expect(|line| {
             if line["type"] == "agent" && line["state"] == "ready" {
                 ready.insert(line["agent_id"].to_string());
             }
-            if ready.len() == AGENTS {
-                break;
-            }
-        }
-        Self { folder, program }
-    }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
-        let _ = self.program.wait();
+            ready.len() == AGENTS
+        });
+        Self { _program: program, folder }
     }
 }

@@ -2,12 +2,10 @@
 //! nothing happens. Without tmux there is nothing to measure.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use crate::team::{RunningTeam, eisen_core};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
@@ -46,8 +44,8 @@ fn share(process: Pid, work: impl FnOnce()) -> f64 {
 }
 
 struct Team {
+    _program: RunningTeam,
     folder: tempfile::TempDir,
-    program: Child,
 }
 
 impl Team {
@@ -63,12 +61,7 @@ impl Team {
              [agents.zone]\nallowed = [\"**\"]\nenforce = \"protocol\"\n"
         );
         std::fs::write(at("eisen.toml"), config).unwrap();
-        let mut up = eisen_core(folder.path(), &["up"]);
-        let mut program = up.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut said = BufReader::new(program.stdout.take().unwrap()).lines();
-        said.find(|line| line.as_ref().unwrap().contains("ready")).unwrap().unwrap();
-        std::thread::spawn(move || said.for_each(drop));
-        Self { folder, program }
+        Self { _program: RunningTeam::ready(folder.path()), folder }
     }
 
     /// Starts `top` in a terminal of this size.
@@ -96,8 +89,6 @@ impl Team {
 impl Drop for Team {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
-        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
-        let _ = self.program.wait();
     }
 }
 
@@ -111,11 +102,4 @@ fn script() -> String {
         );
     }
     script + "{ say = \"Done.\" },\n]\n"
-}
-
-fn eisen_core(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
-    command.args(args).current_dir(folder).env("EISEN_DIR", folder.join("eisen"));
-    command.stdin(Stdio::null());
-    command
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::figures::median;
 use eisen_core::landing::between;
 use eisen_core::lifecycle::{Bringing, WorktreeRequest, make};
 use eisen_core::repository::GitRepository;
@@ -137,17 +138,12 @@ impl TreeBench {
             });
             own.div_duration_f64(bare)
         });
-        row(&format!("{} merges in memory", pairs.len()), median(ratios.collect()), MERGED);
+        row(&format!("{} merges in memory", pairs.len()), median(ratios), MERGED);
     }
 }
 
 fn row(name: &str, ratio: f64, bound: f64) {
     println!("{name:<34}{ratio:>8.2}   at most {bound}");
-}
-
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> Duration {

@@ -3,14 +3,13 @@
 //! machine cancels out of the ratios. Agents say and do some three hundred things a second, more than any
 //! model does. The clients that stand for pages run on the same cores.
 
-use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use crate::figures::within;
+use crate::team::{PortClient, RunningTeam, eisen_core, token};
 use serde_json::{Value, json};
 use tungstenite::Message;
 use tungstenite::client::IntoClientRequest as _;
@@ -52,10 +51,9 @@ pub(crate) fn run() {
 /// A team of one scripted agent, with so many pages; None: without a web server.
 struct Team {
     pages: Option<usize>,
+    _program: RunningTeam,
     folder: tempfile::TempDir,
-    program: Child,
-    port: TcpStream,
-    lines: BufReader<TcpStream>,
+    port: PortClient,
     times: Vec<f64>,
 }
 
@@ -74,21 +72,12 @@ impl Team {
              enforce = \"protocol\"\n"
         );
         std::fs::write(at("eisen.toml"), config).unwrap();
-        let mut program =
-            eisen_core(folder.path(), &["up"]).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(program.stderr.take().unwrap()).lines();
-        let number: u16 = said
-            .by_ref()
-            .find_map(|line| line.unwrap().strip_prefix("eisen-core tcp port: ")?.parse().ok())
-            .unwrap();
-        std::thread::spawn(move || said.for_each(drop));
-        let run = std::fs::read_to_string(at("eisen/run/bench.json")).unwrap();
-        let run: Value = serde_json::from_str(&run).unwrap();
-        let port = TcpStream::connect(("127.0.0.1", number)).unwrap();
-        let lines = BufReader::new(port.try_clone().unwrap());
-        let mut team = Self { pages, folder, program, port, lines, times: Vec::new() };
-        team.send(&json!({ "type": "auth", "token": run["token"] }));
-        team.expect(|line| line["type"] == "agent" && line["state"] == "ready");
+        let (program, number) = RunningTeam::on_a_port(folder.path());
+        let port = PortClient::connect(number);
+        let mut team = Self { pages, _program: program, folder, port, times: Vec::new() };
+        let token = token(team.folder.path());
+        team.port.send(&json!({ "type": "auth", "token": token }));
+        team.port.expect(|line| line["type"] == "agent" && line["state"] == "ready");
         for _ in 0..pages.unwrap_or(0) {
             follow(team.folder.path());
         }
@@ -98,40 +87,16 @@ impl Team {
     fn turn(&mut self, counts: bool) {
         let begun = Instant::now();
         let params = json!({ "agent_id": "ui", "text": "work" });
-        self.send(&json!({ "type": "rpc", "id": 1, "method": "prompt", "params": params }));
-        self.expect(|line| line["type"] == "rpc_result" && line["id"] == 1);
+        self.port.send(&json!({ "type": "rpc", "id": 1, "method": "prompt", "params": params }));
+        self.port.expect(|line| line["type"] == "rpc_result" && line["id"] == 1);
         if counts {
             self.times.push(begun.elapsed().as_secs_f64() * 1e3);
         }
     }
 
-    fn send(&mut self, line: &Value) {
-        writeln!(self.port, "{line}").unwrap();
-    }
-
-    fn expect(&mut self, mut is_it: impl FnMut(&Value) -> bool) {
-        loop {
-            let mut line = String::new();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "the team has ended");
-            if is_it(&serde_json::from_str(&line).unwrap()) {
-                return;
-            }
-        }
-    }
-
     /// The time within which this part of the turns ended, in milliseconds.
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn time(&self, part: f64) -> f64 {
-        let mut times = self.times.clone();
-        times.sort_by(f64::total_cmp);
-        times[((times.len() - 1) as f64 * part) as usize]
-    }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        let _ = kill(Pid::from_raw(self.program.id().cast_signed()), Signal::SIGINT);
-        let _ = self.program.wait();
+        within(part, self.times.iter().copied())
     }
 }
 
@@ -154,11 +119,4 @@ fn follow(folder: &Path) {
         socket.send(Message::text(line.to_string())).unwrap();
     }
     std::thread::spawn(move || while socket.read().is_ok() {});
-}
-
-fn eisen_core(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
-    command.args(args).current_dir(folder).env("EISEN_DIR", folder.join("eisen"));
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    command
 }

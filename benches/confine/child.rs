@@ -12,8 +12,8 @@ use landlock::{
     ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
 };
 
-use super::measures::{median, nanoseconds};
 use super::place;
+use crate::figures::{median, nanoseconds};
 
 /// What `open` and `wall` print a number for each.
 pub(crate) const CASES: [&str; 6] = [
@@ -70,8 +70,8 @@ fn opens(workspace: &Path) {
     let name = PathBuf::from(one.file_name().unwrap());
     for files in [vec![one; PASS], vec![name; PASS], files] {
         let passes: Vec<_> = (0..=PASSES).map(|_| pass(&files)).skip(1).collect();
-        println!("{}", median(passes.iter().map(|(open, _)| *open).collect()));
-        println!("{}", median(passes.iter().map(|(_, all)| *all).collect()));
+        println!("{}", median(passes.iter().map(|(open, _)| *open)));
+        println!("{}", median(passes.iter().map(|(_, all)| *all)));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tables of results.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use eisen_core::process::{Command, Launcher};
 use tokio::io::AsyncReadExt;
@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::child::{self, CASES};
 use super::place::{self, Place};
+use crate::figures::{median, nanoseconds};
 
 /// Files of the tree that is walked, of the repository, and of a large workspace.
 const WALKED: usize = 4_000;
@@ -69,7 +70,7 @@ async fn opens() {
     );
     for (case, name) in CASES.iter().enumerate() {
         let [bare, wall, continued, handed] =
-            times.each_ref().map(|times| median(times.iter().map(|times| times[case]).collect()));
+            times.each_ref().map(|times| median(times.iter().map(|times| times[case])));
         println!(
             "{name:<34} {:>9.2} {:>10.2} {:>10.2} {:>10.2}",
             bare / 1e3,
@@ -97,8 +98,7 @@ async fn writes() {
     }
     println!("\n{:<34} {:>9} {:>10}", "write of 16 KB, confined", "bare, µs", "journal");
     for (case, name) in ["the first of a turn", "a later one"].iter().enumerate() {
-        let [off, on] =
-            times.each_ref().map(|times| median(times.iter().map(|times| times[case]).collect()));
+        let [off, on] = times.each_ref().map(|times| median(times.iter().map(|times| times[case])));
         println!("{name:<34} {:>9.2} {:>10.2}", off / 1e3, on / off);
     }
 }
@@ -200,13 +200,4 @@ fn command(program: String, args: Vec<String>, place: &Place) -> Command {
     let args = args.into_iter().map(Into::into).collect();
     let cwd = place.workspace().to_owned();
     Command { program: program.into(), args, env: place.environment(), cwd }
-}
-
-pub(crate) fn nanoseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e9
-}
-
-pub(crate) fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_unstable_by(f64::total_cmp);
-    times[times.len() / 2]
 }

@@ -5,7 +5,10 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
 
-use super::peer::widen;
+use nix::fcntl::{FcntlArg, fcntl};
+
+/// What an enlarged pipe holds.
+const WIDE: i32 = 1024 * 1024;
 
 /// What is read and written at once.
 pub(crate) const BLOCK: usize = 64 * 1024;
@@ -75,4 +78,8 @@ fn answer(writes: &str, file: &str) {
 
 fn unbuffered(stream: BorrowedFd<'_>) -> File {
     stream.try_clone_to_owned().unwrap().into()
+}
+
+pub(crate) fn widen(pipe: impl AsFd) {
+    fcntl(pipe, FcntlArg::F_SETPIPE_SZ(WIDE)).unwrap();
 }

@@ -1,19 +1,14 @@
 //! A child between this process and an agent, and what passing on costs it.
 
 use std::io::{Read, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::fcntl::{FcntlArg, fcntl};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
-use super::child::BLOCK;
-
-/// What an enlarged pipe holds.
-const WIDE: i32 = 1024 * 1024;
+use super::child::{BLOCK, widen};
 
 /// What the client says; the agent answers any line.
 const REQUEST: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/set_mode\",\
@@ -115,8 +110,4 @@ impl Drop for Peer {
         drop(self.stdin.take());
         self.child.wait().unwrap();
     }
-}
-
-pub(crate) fn widen(pipe: impl AsFd) {
-    fcntl(pipe, FcntlArg::F_SETPIPE_SZ(WIDE)).unwrap();
 }

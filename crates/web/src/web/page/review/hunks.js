@@ -5,7 +5,7 @@ import { ago, cut, line, plain, turnName } from "../format.js";
 import { colouredLines } from "../code.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
-import { sides } from "./side.js";
+import { sides, unified } from "./side.js";
 
 /** Lines of a hunk that are shown at first, and with each further look. */
 const PAGE = 300;
@@ -144,20 +144,6 @@ function ask(box, send) {
   const form = h("div", { class: "ask" }, text, h("div", { class: "row end" }, button("Back", close), yes));
   fill(box, form);
   text.focus();
-}
-
-/** The lines of a hunk with their numbers before and after. */
-export function unified({ header, lines }) {
-  const begin = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(header) ?? [0, 1, 1];
-  let [before, after] = [Number(begin[1]), Number(begin[2])];
-  return lines.map((text) => {
-    const mark = text[0] === "+" || text[0] === "-" ? text[0] : " ";
-    const row = { mark, text: text.slice(1), before: mark === "+" ? 0 : before, after: mark === "-" ? 0 : after };
-    if (text[0] === "\\") return { mark: " ", text, before: 0, after: 0 };
-    if (mark !== "+") before += 1;
-    if (mark !== "-") after += 1;
-    return row;
-  });
 }
 
 /** Colours both sides of a diff, each as a text of its own. */

@@ -1,6 +1,18 @@
-// Owns how the lines of a hunk stand side by side: what was removed beside what came in its place.
+// Owns how the lines of a hunk stand: one below the other, or what was removed beside what came in its place.
 
-import { unified } from "./hunks.js";
+/** The lines of a hunk with their numbers before and after. */
+export function unified({ header, lines }) {
+  const begin = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(header) ?? [0, 1, 1];
+  let [before, after] = [Number(begin[1]), Number(begin[2])];
+  return lines.map((text) => {
+    const mark = text[0] === "+" || text[0] === "-" ? text[0] : " ";
+    const row = { mark, text: text.slice(1), before: mark === "+" ? 0 : before, after: mark === "-" ? 0 : after };
+    if (text[0] === "\\") return { mark: " ", text, before: 0, after: 0 };
+    if (mark !== "+") before += 1;
+    if (mark !== "-") after += 1;
+    return row;
+  });
+}
 
 /** Pairs of lines, each side null where it has none. */
 export function sides(hunk) {

@@ -1,11 +1,14 @@
 //! Owns the shapes of the Agent Client Protocol that several rooms read. Other programs wrote them: a member
 //! that is absent or of another type is the default, and unknown ones are passed over.
 
+mod message;
+
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::line::{lenient, lenient_list};
+pub use message::{AcpMessage, NoMessage, RpcResult};
 
 /// Reads a shape; another type of value is the default.
 pub fn read<T: DeserializeOwned + Default>(value: &Value) -> T {

@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::host::{CLOSED_INPUT, Host, closed_input};
 use super::messages::{HostMsg, PendingAnswer};
 use super::offers::{Learning, SessionChoices};
-use super::rpc::{self, Incoming, RpcFailure, RpcResult};
+use super::rpc::{self, RpcFailure};
 use super::sessions::QueuedPrompt;
 use super::turns::{MessagePart, message_part, stop_reason};
 use super::{Cancelled, Chosen, HostError, SessionLoad};
+use crate::acp::{AcpMessage, RpcResult};
 use crate::line;
 use crate::model::SessionId;
 use crate::model::code;
@@ -71,18 +72,20 @@ where
             return;
         }
         let text;
-        let parsed = match rpc::parse(line) {
+        let parsed = match AcpMessage::parse(line) {
             // What is forwarded stays as it came, if it is JSON so.
             Err(_) => {
                 text = line::text(line);
-                rpc::parse(text.as_bytes())
+                AcpMessage::parse(text.as_bytes())
             }
             parsed => parsed,
         };
         match parsed {
-            Ok(Incoming::Request { id, method, params }) => self.on_request(id, &method, params),
-            Ok(Incoming::Notification { method, params }) => self.on_notification(&method, params),
-            Ok(Incoming::Response { id, outcome }) => self.on_response(id, outcome),
+            Ok(AcpMessage::Request { id, method, params }) => self.on_request(id, &method, params),
+            Ok(AcpMessage::Notification { method, params }) => {
+                self.on_notification(&method, params);
+            }
+            Ok(AcpMessage::Response { id, outcome }) => self.on_response(id, outcome),
             Err(why) => {
                 self.shared.vitals.get().inspect(|vitals| vitals.stray(line));
                 if let Some(count) = self.unusable.count(why.cause()) {

@@ -1,15 +1,15 @@
-//! JSON-RPC on the pipe: parses the agent's lines, and builds the host's. Does not interpret
-//! methods.
+//! JSON-RPC on the pipe: reads what messages of the agent carry, and builds the host's. Does not
+//! interpret methods.
 
 use agent_client_protocol_schema::v1::Error;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::HostError;
-use crate::acp::{self, Complaint};
+use crate::acp::{self, Complaint, RpcResult};
 use crate::line;
 use crate::model::code;
 
@@ -18,17 +18,6 @@ pub(super) const MAX_SENT: usize = 64 << 20;
 
 /// Upper bound for the bytes of an answer beside its result and id.
 const ENVELOPE: usize = 64;
-
-/// A parsed line of the agent.
-#[derive(Debug)]
-pub(super) enum Incoming<'a> {
-    Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
-    Notification { method: String, params: Option<&'a RawValue> },
-    Response { id: &'a RawValue, outcome: RpcResult<'a> },
-}
-
-/// The outcome of a request as raw JSON: a result, where None is `null`, or an error.
-pub(super) type RpcResult<'a> = Result<Option<&'a RawValue>, &'a RawValue>;
 
 /// An error answer of the agent, in any shape: the caller must always receive it.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,62 +43,6 @@ impl RpcFailure {
 
     pub(super) fn into_error(self, method: &str) -> HostError {
         HostError::Refused { method: method.to_owned(), code: self.code, message: self.message }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct Envelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(default)]
-    method: Option<String>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-}
-
-/// Distinguishes a value of `null` from a missing value.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
-
-/// Why a line is not a message.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NoMessage {
-    #[error("a batch, which the protocol does not have")]
-    Batch,
-    #[error("neither a method nor an id")]
-    Nothing,
-    #[error(transparent)]
-    Json(#[from] serde_json::Error),
-}
-
-impl NoMessage {
-    /// The same for all lines with the same mistake.
-    pub(super) fn cause(&self) -> &'static str {
-        match self {
-            Self::Batch => "a batch",
-            Self::Nothing => "no method and no id",
-            Self::Json(_) => "no JSON",
-        }
-    }
-}
-
-/// Parses a line. Its parts stay as they came.
-pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, NoMessage> {
-    if line.trim_ascii_start().first() == Some(&b'[') {
-        return Err(NoMessage::Batch);
-    }
-    let Envelope { id, method, params, result, error } = serde_json::from_slice(line)?;
-    match (method, id) {
-        (Some(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
-        (Some(method), None) => Ok(Incoming::Notification { method, params }),
-        (None, Some(id)) => Ok(Incoming::Response { id, outcome: error.map_or(Ok(result), Err) }),
-        (None, None) => Err(NoMessage::Nothing),
     }
 }
 
@@ -234,18 +167,19 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
+    use crate::acp::AcpMessage;
 
     #[test]
     fn lines_are_distinguished() {
         let check = |line: &str, reported: Expect| {
-            reported.assert_eq(&match parse(line.as_bytes()) {
-                Ok(Incoming::Request { id, method, params }) => {
+            reported.assert_eq(&match AcpMessage::parse(line.as_bytes()) {
+                Ok(AcpMessage::Request { id, method, params }) => {
                     format!("request {id} {method} {:?}", params.map(RawValue::get))
                 }
-                Ok(Incoming::Notification { method, params }) => {
+                Ok(AcpMessage::Notification { method, params }) => {
                     format!("notification {method} {:?}", params.map(RawValue::get))
                 }
-                Ok(Incoming::Response { id, outcome }) => format!(
+                Ok(AcpMessage::Response { id, outcome }) => format!(
                     "response {id} {:?}",
                     outcome
                         .map(|result| result.map(RawValue::get))
@@ -294,8 +228,8 @@ mod tests {
             expect!["bad: duplicate field `id` at line 1 column 12"],
         );
         let deep = format!(r#"{{"method":"m","params":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
-        assert!(parse(deep.as_bytes()).is_ok());
-        assert!(parse(b"{\"method\":\"\xff\"}").is_err());
+        assert!(AcpMessage::parse(deep.as_bytes()).is_ok());
+        assert!(AcpMessage::parse(b"{\"method\":\"\xff\"}").is_err());
     }
 
     #[test]

@@ -8,8 +8,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::GatewayTeam;
-use super::message::{self, AcpMessage};
+use super::message::{self};
 use super::session::Offers;
+use crate::acp::AcpMessage;
 use crate::acp::AgentIntroduction;
 use crate::line::{LineReader, MAX_LINE, or_default};
 
@@ -66,7 +67,7 @@ async fn attach(
     loop {
         let line = lines.next_whole().await.map_err(|error| gone(&error))?;
         let line = line.ok_or_else(|| gone(&"it ended before its introduction"))?;
-        let Ok(AcpMessage::Response { id, outcome }) = message::parse(&line) else { continue };
+        let Ok(AcpMessage::Response { id, outcome }) = AcpMessage::parse(&line) else { continue };
         if message::number(id) != Some(INTRODUCTION) {
             continue;
         }

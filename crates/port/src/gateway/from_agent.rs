@@ -11,9 +11,10 @@ use serde_json::value::RawValue;
 use super::actor::GatewayActor;
 use super::commands;
 use super::introductions::MAX_ID;
-use super::message::{self, About, AcpMessage, Edited};
+use super::message::{self, About, Edited};
 use super::session::{AgentQuestion, LinkOf, OnAnswer, OpenRequest, SessionState};
 use super::setup::{SetupChange, SetupChoice};
+use crate::acp::AcpMessage;
 use crate::model::code;
 
 /// Requests of agents that wait for clients; one more is refused.
@@ -27,7 +28,7 @@ const MAX_KEPT: usize = 64 * 1024;
 
 impl GatewayActor {
     pub(super) fn on_agent_line(&mut self, link: u64, line: &Bytes) {
-        match message::parse(line) {
+        match AcpMessage::parse(line) {
             Ok(AcpMessage::Notification { method, params }) => {
                 self.on_said(link, &method, params, line);
             }
@@ -43,7 +44,7 @@ impl GatewayActor {
                     self.on_answer(asked, id, outcome, line);
                 }
             }
-            Err(error) => tracing::debug!(why = error.message, "no message of an agent"),
+            Err(error) => tracing::debug!(%error, "no message of an agent"),
         }
     }
 

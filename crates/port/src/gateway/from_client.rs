@@ -7,9 +7,10 @@ use tokio::time::Instant;
 
 use super::Peer;
 use super::actor::GatewayActor;
-use super::message::{self, About, AcpMessage, Edited};
+use super::message::{self, About, Edited};
 use super::session::{OnAnswer, OpenRequest, SessionState};
 use super::setup::SetupChoice;
+use crate::acp::AcpMessage;
 use crate::line;
 use crate::model::code;
 
@@ -27,7 +28,7 @@ impl GatewayActor {
         if line.trim_ascii().is_empty() || !self.is_there(client) {
             return;
         }
-        match message::parse(line) {
+        match AcpMessage::parse(line) {
             Ok(AcpMessage::Request { method, .. } | AcpMessage::Notification { method, .. })
                 if self.is_early(client, &method) =>
             {
@@ -47,10 +48,8 @@ impl GatewayActor {
                 self.on_client_answer(client, id, outcome.is_ok(), line);
             }
             Err(error) => {
-                self.send_to_client(
-                    client,
-                    message::failure(RawValue::NULL, error.code, &error.message),
-                );
+                let (code, why) = error.answer(line);
+                self.send_to_client(client, message::failure(RawValue::NULL, code, &why));
             }
         }
     }
@@ -120,7 +119,7 @@ impl GatewayActor {
             let why = format!("You have no session `{name}` open: load it first");
             return Err(invalid_params(why));
         };
-        let (id, method, params) = match message::parse(line) {
+        let (id, method, params) = match AcpMessage::parse(line) {
             Ok(AcpMessage::Request { id, method, params }) => (Some(id), method, params),
             Ok(AcpMessage::Notification { method, params }) => (None, method, params),
             _ => return Ok(()),

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use super::actor::{GatewayActor, Purpose};
 use super::dial::Dialed;
 use super::from_client::{ClientRefusal, gone, invalid_params};
-use super::message::{self, About, AcpMessage, CANCELLED, Edited};
+use super::message::{self, About, CANCELLED, Edited};
 use super::select::with_session;
 use super::session::{AgentQuestion, LinkOf, Load, Offers, OnAnswer, OpenRequest, SessionState};
+use crate::acp::AcpMessage;
 use crate::model::code;
 
 /// Lines and bytes that are held while a session is not open, or a client not introduced; one more is
@@ -79,7 +80,7 @@ impl GatewayActor {
         name: &str,
         line: &Bytes,
     ) -> Result<(), ClientRefusal> {
-        let Ok(AcpMessage::Request { id, method, params }) = message::parse(line) else {
+        let Ok(AcpMessage::Request { id, method, params }) = AcpMessage::parse(line) else {
             return Ok(());
         };
         if let (Some(other), Some(params)) = (self.other_way(link, &method), params) {
@@ -255,7 +256,7 @@ impl GatewayActor {
         let Some(state) = self.clients.get_mut(&client) else { return };
         if has_room_for(&state.held, line) {
             state.held.push_back((client, line.clone()));
-        } else if let Ok(AcpMessage::Request { id, .. }) = message::parse(line) {
+        } else if let Ok(AcpMessage::Request { id, .. }) = AcpMessage::parse(line) {
             let why = "`initialize` is not answered, and too much waits for that";
             self.send_to_client(client, message::failure(id, code::INTERNAL_ERROR, why));
         }
@@ -269,7 +270,7 @@ impl GatewayActor {
             return self.take_up(held);
         }
         for (_, line) in held {
-            if let Ok(AcpMessage::Request { id, .. }) = message::parse(&line) {
+            if let Ok(AcpMessage::Request { id, .. }) = AcpMessage::parse(&line) {
                 let why = "You have left";
                 self.send_to_client(client, message::failure(id, code::INTERNAL_ERROR, why));
             }
@@ -292,7 +293,7 @@ impl GatewayActor {
     pub(super) fn cancel_held(&mut self, client: u64, named: &RawValue) -> bool {
         let is_it = |(by, line): &(u64, Bytes)| {
             *by == client
-                && matches!(message::parse(line), Ok(AcpMessage::Request { id, .. }) if id.get() == named.get())
+                && matches!(AcpMessage::parse(line), Ok(AcpMessage::Request { id, .. }) if id.get() == named.get())
         };
         let of_sessions = self.sessions.values_mut().map(|session| &mut session.held);
         let of_clients = self.clients.values_mut().map(|client| &mut client.held);
@@ -301,7 +302,7 @@ impl GatewayActor {
             held.remove(at)
         });
         let Some((_, line)) = line else { return false };
-        if let Ok(AcpMessage::Request { id, method, .. }) = message::parse(&line) {
+        if let Ok(AcpMessage::Request { id, method, .. }) = AcpMessage::parse(&line) {
             let answer = if method == "session/prompt" {
                 message::result(id, CANCELLED)
             } else {

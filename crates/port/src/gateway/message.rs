@@ -1,79 +1,19 @@
-//! Lines of JSON-RPC: which kind a line is, and the same line under other ids. What is not replaced stays
+//! Lines of JSON-RPC: what they are about, and the same line under other ids. What is not replaced stays
 //! the bytes that it came in.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::acp::Complaint;
 use crate::line;
-use crate::model::code;
 
 /// The result of a prompt whose turn is cancelled.
 pub(super) const CANCELLED: &str = r#"{"stopReason":"cancelled"}"#;
-
-/// A line, by its kind.
-#[derive(Debug)]
-pub(super) enum AcpMessage<'a> {
-    Request { id: &'a RawValue, method: Cow<'a, str>, params: Option<&'a RawValue> },
-    Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
-    Response { id: &'a RawValue, outcome: Result<Option<&'a RawValue>, &'a RawValue> },
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "an object")]
-struct JsonEnvelope<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    error: Option<&'a RawValue>,
-}
-
-/// Tells `null` from a missing value.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
-
-/// Why a line is not a message; the sender's answer.
-#[derive(Debug)]
-pub(super) struct Malformed {
-    pub(super) code: i32,
-    pub(super) message: String,
-}
-
-/// Reads a line.
-pub(super) fn parse(line: &[u8]) -> Result<AcpMessage<'_>, Malformed> {
-    let invalid = |why: &dyn std::fmt::Display| Malformed {
-        code: code::INVALID_REQUEST,
-        message: format!("Invalid request: {why}"),
-    };
-    if line.trim_ascii_start().first() == Some(&b'[') {
-        return Err(invalid(&"a batch, which the protocol does not have"));
-    }
-    let JsonEnvelope { id, method, params, result, error } =
-        serde_json::from_slice(line).map_err(|error| {
-            if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok() {
-                return invalid(&error);
-            }
-            Malformed { code: code::PARSE_ERROR, message: format!("Parse error: {error}") }
-        })?;
-    match (method, id) {
-        (Some(method), Some(id)) => Ok(AcpMessage::Request { id, method, params }),
-        (Some(method), None) => Ok(AcpMessage::Notification { method, params }),
-        (None, Some(id)) => Ok(AcpMessage::Response { id, outcome: error.map_or(Ok(result), Err) }),
-        (None, None) => Err(invalid(&"neither a method nor an id")),
-    }
-}
 
 /// The members of params or a result that name a session or a request.
 #[derive(Default, Deserialize)]
@@ -224,12 +164,16 @@ pub(super) fn complaint(error: &RawValue) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::acp::AcpMessage;
+    use crate::model::code;
 
     #[test]
     fn a_line_under_other_ids_is_else_the_same() {
         let line =
             br#"{ "id" : 7.50, "method":"x", "params":{"a":[1,  2],"sessionId":"\u0061","z":1e2}}"#;
-        let AcpMessage::Request { id, params, .. } = parse(line).unwrap() else { panic!() };
+        let AcpMessage::Request { id, params, .. } = AcpMessage::parse(line).unwrap() else {
+            panic!()
+        };
         let about = About::read(params).unwrap();
         assert_eq!(about.session().unwrap(), "a");
         let edited = Edited::new(line).replace(about.session_id.unwrap(), "\"b\"").replace(id, "3");
@@ -247,9 +191,10 @@ mod tests {
 
     #[test]
     fn what_parsers_could_read_in_two_ways_is_refused() {
-        assert_eq!(parse(b"nonsense").unwrap_err().code, code::PARSE_ERROR);
+        let refusal = |line: &[u8]| AcpMessage::parse(line).unwrap_err().answer(line).0;
+        assert_eq!(refusal(b"nonsense"), code::PARSE_ERROR);
         for line in [&b"[]"[..], b"{}", b"7", br#"{"id":1,"id":2,"method":"m"}"#] {
-            assert_eq!(parse(line).unwrap_err().code, code::INVALID_REQUEST);
+            assert_eq!(refusal(line), code::INVALID_REQUEST);
         }
         let twice: &RawValue =
             serde_json::from_str(r#"{"sessionId":"a","sessionId":"b"}"#).unwrap();

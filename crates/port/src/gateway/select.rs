@@ -12,9 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::actor::{ActorDone, GatewayActor, Purpose};
 use super::dial::{Dialed, dial};
 use super::introductions::MAX_ID;
-use super::message::{self, About, AcpMessage, CANCELLED};
+use super::message::{self, About, CANCELLED};
 use super::session::{LinkOf, Move, OnAnswer, OpenRequest, SessionState};
 use crate::acp;
+use crate::acp::AcpMessage;
 use crate::line::lenient;
 
 /// The note on a session that an agent had before.
@@ -255,12 +256,12 @@ impl GatewayActor {
         let by = on.client;
         let (prompts, others): (Vec<_>, Vec<_>) =
             std::mem::take(&mut session.held).into_iter().partition(|(_, line)| {
-                let message = message::parse(line);
+                let message = AcpMessage::parse(line);
                 matches!(message, Ok(AcpMessage::Request { method, .. }) if method == "session/prompt")
             });
         session.held = others.into();
         for (client, line) in prompts {
-            if let Ok(AcpMessage::Request { id, .. }) = message::parse(&line) {
+            if let Ok(AcpMessage::Request { id, .. }) = AcpMessage::parse(&line) {
                 self.send_to_client(client, message::result(id, CANCELLED));
             }
         }

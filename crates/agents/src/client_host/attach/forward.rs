@@ -5,13 +5,14 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::acp::{AcpMessage, RpcResult};
 use crate::budget::Account;
 use crate::client_host::guests::{
     AnswerEffect, Claimed, EditorId, Forwarded, PipeEvent, session_of,
 };
 use crate::client_host::host::{Host, closed_input};
 use crate::client_host::messages::PendingAnswer;
-use crate::client_host::rpc::{self, Incoming, RpcResult};
+use crate::client_host::rpc;
 use crate::model::SessionId;
 use crate::model::code;
 
@@ -103,25 +104,21 @@ where
         if line.trim_ascii().is_empty() {
             return;
         }
-        match rpc::parse(line) {
-            Ok(Incoming::Request { id, method, params }) => {
+        match AcpMessage::parse(line) {
+            Ok(AcpMessage::Request { id, method, params }) => {
                 if let Err(error) = self.on_editor_request(editor, id, &method, params) {
                     self.guests.answer(editor, id, Err(&error));
                 }
             }
-            Ok(Incoming::Notification { method, params }) => {
+            Ok(AcpMessage::Notification { method, params }) => {
                 if let Err(why) = self.on_editor_notification(editor, &method, params) {
-                    tracing::debug!(method, why = why.message, "dropped an editor's notification");
+                    tracing::debug!(%method, why = why.message, "dropped an editor's notification");
                 }
             }
-            Ok(Incoming::Response { id, outcome }) => self.on_editor_answer(editor, id, outcome),
+            Ok(AcpMessage::Response { id, outcome }) => self.on_editor_answer(editor, id, outcome),
             Err(why) => {
-                let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
-                let error = if is_json {
-                    rpc::failure(code::INVALID_REQUEST, format!("Invalid request: {why}"))
-                } else {
-                    rpc::failure(code::PARSE_ERROR, format!("Parse error: {why}"))
-                };
+                let (code, why) = why.answer(line);
+                let error = rpc::failure(code, why);
                 self.guests.answer(editor, RawValue::NULL, Err(&error));
             }
         }

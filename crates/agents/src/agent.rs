@@ -37,9 +37,10 @@ use admission::pending_or;
 pub use admission::{Admission, Capacity};
 pub use confinement::ZoneEnforcement;
 pub use doorkeeper::{AgentDoorkeeper, DoorkeeperConfig};
-pub use handle::{AgentError, AgentHandle, Prompt};
+pub use handle::AgentHandle;
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
+pub use prompts::{AgentError, Prompt};
 pub use slot_wait::SlotWish;
 pub use stalls::{STALL_AFTER, Silence, watch_over};
 

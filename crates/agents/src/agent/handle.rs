@@ -7,11 +7,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::actor::{Actor, AgentMsg};
-use super::prompts::{Handover, RunHandle};
+use super::prompts::{AgentError, Handover, Prompt, RunHandle};
 use super::{AgentSettings, Silence, Surroundings, ZoneEnforcement, stalls};
 use crate::client_host::{
-    AgentInfo, Cancelled, Continuation, Forking, HostError, PromptDraft, PromptOutcome, Said,
-    SessionChoices, SessionLoad, WaitingPrompt,
+    AgentInfo, Cancelled, Continuation, Forking, PromptOutcome, SessionChoices, SessionLoad,
+    WaitingPrompt,
 };
 use crate::model::{AgentId, AgentState, AgentStatus, How, Order, SessionId, now_ms};
 use crate::process::Family;
@@ -33,31 +33,6 @@ pub struct AgentHandle {
     handover: Handover,
     routing: RoutingHandle,
     tracker: TrackerHandle,
-}
-
-#[derive(Debug)]
-pub struct Prompt {
-    /// None: the agent's default session.
-    pub session: Option<SessionId>,
-    pub draft: PromptDraft,
-    /// The orchestrator waits for the turn's end.
-    pub by_orchestrator: bool,
-    /// Receives the text of the turn as it arrives.
-    pub said: watch::Sender<Said>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    #[error("agent `{agent}` is {}, not ready{}", .state.as_str(), because(.reason.as_ref()))]
-    NotReady { agent: AgentId, state: AgentState, reason: Option<String> },
-    #[error(transparent)]
-    Host(#[from] HostError),
-    #[error("the agent is gone: it was removed, or the team is stopping")]
-    Stopping,
-}
-
-fn because(reason: Option<&String>) -> String {
-    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 
 impl AgentHandle {

@@ -4,19 +4,45 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
-use super::{AgentError, Prompt, Surroundings};
+use super::Surroundings;
 use crate::budget::{Account, Reservation};
 use crate::capture::RunFiles;
 use crate::client_host::{
-    Content, HostError, HostHandle, PromptOutcome, Said, Urgency, is_command, team_block,
+    Content, HostError, HostHandle, PromptDraft, PromptOutcome, Said, Urgency, is_command,
+    team_block,
 };
-use crate::model::{AgentId, SessionKey};
+use crate::model::{AgentId, AgentState, SessionId, SessionKey};
 use crate::proxy::{LiveCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
+
+#[derive(Debug)]
+pub struct Prompt {
+    /// None: the agent's default session.
+    pub session: Option<SessionId>,
+    pub draft: PromptDraft,
+    /// The orchestrator waits for the turn's end.
+    pub by_orchestrator: bool,
+    /// Receives the text of the turn as it arrives.
+    pub said: watch::Sender<Said>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("agent `{agent}` is {}, not ready{}", .state.as_str(), because(.reason.as_ref()))]
+    NotReady { agent: AgentId, state: AgentState, reason: Option<String> },
+    #[error(transparent)]
+    Host(#[from] HostError),
+    #[error("the agent is gone: it was removed, or the team is stopping")]
+    Stopping,
+}
+
+fn because(reason: Option<&String>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+}
 
 /// Pause after a briefing that the orchestrator answered with an error.
 const BRIEF_AGAIN: Duration = Duration::from_secs(5);

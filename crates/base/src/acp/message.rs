@@ -30,7 +30,7 @@ pub enum AcpMessage<'a> {
     Response {
         /// The id of the request.
         id: &'a RawValue,
-        /// What came of it.
+        /// The result or the error.
         outcome: RpcResult<'a>,
     },
 }

@@ -1,4 +1,4 @@
-//! What a commit writes in a git folder, by paths relative to it. Pure.
+//! The files of a git folder that a commit writes, by paths relative to it. Pure.
 
 use std::path::Path;
 

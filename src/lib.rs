@@ -24,6 +24,7 @@ pub use eisen_runtime::{
     team_state, tiers, turn,
 };
 pub use eisen_sandbox::{confine, process, zone};
+pub use eisen_scripts::script;
 pub use eisen_team::{budget, capture, conflicts, preview, routing, tasks, tracker};
 pub use eisen_trees::{landing, lifecycle, recovery, repository, review, tree};
 pub use eisen_web::{hub, web};

@@ -39,6 +39,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("sandbox", &["confine", "process", "zone"]),
         ],
     ),
+    ("scripts", &[("script", &[])]),
     ("graph", &[("graph", &[]), ("watch", &["graph"])]),
     (
         "memory",

@@ -9,4 +9,5 @@ pub mod scripted;
 
 use eisen_base::{acp, ignored, kept, line, model};
 use eisen_sandbox::process;
+use eisen_scripts::script;
 use eisen_wire::wire;

@@ -13,10 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 mod act;
 mod agent;
-mod fields;
 mod methods;
 mod parse;
-mod pattern;
 mod script;
 mod search;
 mod turn;

@@ -8,11 +8,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ScriptError;
-use super::fields::{Fields, Item};
-use super::pattern::PromptPattern;
 use super::script::{Act, CommandLine, FileEdit, Persona, PromptRule, Script, Step};
+use crate::script::{Fields, Item, PromptPattern};
 
-pub use super::fields::Invalid;
+pub use crate::script::Invalid;
 
 /// A kind of step.
 pub(super) struct StepKind {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::pattern::{Captures, PromptPattern};
+use crate::script::{Captures, PromptPattern};
 
 /// A valid script.
 #[derive(Clone, Debug)]

@@ -12,9 +12,9 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::Msg;
-use super::pattern::{Captures, Vars};
 use super::script::{Act, Script, Step};
 use super::wire;
+use crate::script::{Captures, Vars};
 
 /// How a turn ended.
 pub(super) enum TurnEnd {

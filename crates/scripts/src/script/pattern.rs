@@ -5,29 +5,25 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
+/// A pattern for the text of a prompt, or for a name.
 #[derive(Clone, Debug)]
-pub(super) struct PromptPattern(Regex);
+pub struct PromptPattern(Regex);
 
 impl PromptPattern {
     /// With `*` or `?`, a glob for the whole text, whose `*` also matches newlines; otherwise a
     /// substring.
-    pub(super) fn glob(glob: &str) -> Result<Self, String> {
-        if !glob.contains(['*', '?']) {
-            return Self::regex(&regex::escape(glob));
-        }
-        let mut pattern = String::from("(?s)^");
-        for c in glob.chars() {
-            match c {
-                '*' => pattern.push_str(".*"),
-                '?' => pattern.push('.'),
-                other => pattern.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
-            }
-        }
-        pattern.push('$');
-        Self::regex(&pattern)
+    pub fn glob(glob: &str) -> Result<Self, String> {
+        let is_part = !glob.contains(['*', '?']);
+        Self::regex(&if is_part { regex::escape(glob) } else { anchored(glob) })
     }
 
-    pub(super) fn regex(pattern: &str) -> Result<Self, String> {
+    /// A glob for the whole text, whose `*` also matches newlines; letters may be small or capital.
+    pub fn name(glob: &str) -> Result<Self, String> {
+        Self::regex(&format!("(?i){}", anchored(glob)))
+    }
+
+    /// A regular expression, which may match anywhere.
+    pub fn regex(pattern: &str) -> Result<Self, String> {
         Regex::new(pattern).map(Self).map_err(|error| {
             // The crate prints the pattern first; the error is on the last line.
             let text = error.to_string();
@@ -37,12 +33,12 @@ impl PromptPattern {
     }
 
     /// The named groups of the first match.
-    pub(super) fn first(&self, text: &str) -> Option<Captures> {
+    pub fn first(&self, text: &str) -> Option<Captures> {
         self.0.captures(text).map(|captures| self.named(&captures))
     }
 
     /// The named groups of every match, in order.
-    pub(super) fn all(&self, text: &str) -> Vec<Captures> {
+    pub fn all(&self, text: &str) -> Vec<Captures> {
         self.0.captures_iter(text).map(|captures| self.named(&captures)).collect()
     }
 
@@ -54,24 +50,40 @@ impl PromptPattern {
     }
 }
 
-pub(super) type Captures = Vec<(String, String)>;
+fn anchored(glob: &str) -> String {
+    let mut pattern = String::from("(?s)^");
+    for c in glob.chars() {
+        match c {
+            '*' => pattern.push_str(".*"),
+            '?' => pattern.push('.'),
+            other => pattern.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    pattern.push('$');
+    pattern
+}
+
+/// Named groups with their texts.
+pub type Captures = Vec<(String, String)>;
 
 /// Named values for `{name}` in a script's strings.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Vars(BTreeMap<String, String>);
+pub struct Vars(BTreeMap<String, String>);
 
 impl Vars {
-    pub(super) fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+    /// Gives a name its value.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());
     }
 
-    pub(super) fn extend(&mut self, captures: Captures) {
+    /// Gives names their values.
+    pub fn extend(&mut self, captures: Captures) {
         self.0.extend(captures);
     }
 
     /// Replaces each known `{name}`. Others are left unchanged, since source code is full of
     /// braces. Replacements are not expanded again.
-    pub(super) fn expand(&self, template: &str) -> String {
+    pub fn expand(&self, template: &str) -> String {
         let mut expanded = String::with_capacity(template.len());
         let mut rest = template;
         while let Some(open) = rest.find('{') {
@@ -93,7 +105,7 @@ impl Vars {
     }
 
     /// Expands the strings inside a JSON value, except keys.
-    pub(super) fn expand_json(&self, value: &Value) -> Value {
+    pub fn expand_json(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.expand(text)),
             Value::Array(items) => items.iter().map(|item| self.expand_json(item)).collect(),
@@ -121,6 +133,9 @@ mod tests {
         assert!(!matches("header*", "the header"));
         assert!(matches("h?t", "hat") && !matches("h?t", "heat"));
         assert!(matches("", "anything"));
+        let is_name = |glob, text| PromptPattern::name(glob).unwrap().first(text).is_some();
+        assert!(is_name("edit", "Edit") && !is_name("edit", "edit_file"));
+        assert!(is_name("*__edit", "mcp__acp__Edit"));
     }
 
     #[test]

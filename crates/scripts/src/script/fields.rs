@@ -10,13 +10,17 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct Invalid {
+    /// The line, from 1.
     pub line: usize,
+    /// The column, from 1.
     pub column: usize,
+    /// The mistake, and what helps.
     pub message: String,
 }
 
 impl Invalid {
-    pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
+    /// An error at a byte of the script's text.
+    pub fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
         let before = text.get(..at).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self {
@@ -27,10 +31,11 @@ impl Invalid {
     }
 }
 
-pub(super) type Item<'a> = &'a Spanned<DeValue<'a>>;
+/// A value with its place.
+pub type Item<'a> = &'a Spanned<DeValue<'a>>;
 
 /// The entries of one table.
-pub(super) struct Fields<'a> {
+pub struct Fields<'a> {
     text: &'a str,
     at: usize,
     name: &'a str,
@@ -40,7 +45,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// `name` is the name of the table in errors.
-    pub(super) fn new(text: &'a str, at: usize, name: &'a str, table: &'a DeTable<'a>) -> Self {
+    pub fn new(text: &'a str, at: usize, name: &'a str, table: &'a DeTable<'a>) -> Self {
         Self {
             text,
             at,
@@ -50,7 +55,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn of(text: &'a str, name: &'a str, item: Item<'a>) -> Result<Self, Invalid> {
+    /// The entries of a value that has to be a table.
+    pub fn of(text: &'a str, name: &'a str, item: Item<'a>) -> Result<Self, Invalid> {
         let DeValue::Table(table) = item.get_ref() else {
             let message = format!("{name} is a table, not {}", kind(item));
             return Err(Invalid::new(text, item.span().start, message));
@@ -58,12 +64,18 @@ impl<'a> Fields<'a> {
         Ok(Self::new(text, item.span().start, name, table))
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    /// The text of the script that the table is in.
+    pub fn script(&self) -> &'a str {
+        self.text
+    }
+
+    /// Whether the table has a key.
+    pub fn has(&self, key: &str) -> bool {
         self.keys.contains_key(key)
     }
 
     /// Rejects the first unknown key, with a suggestion.
-    pub(super) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
+    pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         let unknown = self.keys.iter().find(|(key, _)| !known.contains(key));
         let Some((key, span)) = unknown else { return Ok(()) };
         let near = known.iter().max_by(|a, b| closeness(key, a).total_cmp(&closeness(key, b)));
@@ -77,27 +89,31 @@ impl<'a> Fields<'a> {
     }
 
     /// An error at `key`, or at the table if it lacks the key.
-    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> Invalid {
+    pub fn error(&self, key: &str, message: impl Into<String>) -> Invalid {
         let at = self.keys.get(key).map_or(self.at, |span| span.start);
         Invalid::new(self.text, at, message)
     }
 
-    pub(super) fn item(&self, key: &str) -> Option<Item<'a>> {
+    /// The value of a key.
+    pub fn item(&self, key: &str) -> Option<Item<'a>> {
         self.values.get(key).copied()
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Invalid> {
+    /// A string.
+    pub fn text(&self, key: &str) -> Result<Option<String>, Invalid> {
         self.typed(key, "a string", string)
     }
 
-    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Invalid> {
+    /// A list of strings.
+    pub fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Invalid> {
         let Some(items) = self.items(key)? else { return Ok(None) };
         let mistyped = |item| self.mistyped(key, "a list of strings", item);
         let strings = items.iter().map(|item| string(item.get_ref()).ok_or_else(|| mistyped(item)));
         strings.collect::<Result<_, _>>().map(Some)
     }
 
-    pub(super) fn items(&self, key: &str) -> Result<Option<&'a [Spanned<DeValue<'a>>]>, Invalid> {
+    /// A list.
+    pub fn items(&self, key: &str) -> Result<Option<&'a [Spanned<DeValue<'a>>]>, Invalid> {
         self.typed(key, "a list", |value| match value {
             DeValue::Array(items) => Some(&**items),
             _ => None,
@@ -105,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A whole number from 0 to `max`.
-    pub(super) fn count(&self, key: &str, max: u64) -> Result<Option<u64>, Invalid> {
+    pub fn count(&self, key: &str, max: u64) -> Result<Option<u64>, Invalid> {
         let Some(number) = self.typed(key, "a whole number", DeValue::as_integer)? else {
             return Ok(None);
         };
@@ -115,7 +131,8 @@ impl<'a> Fields<'a> {
         within.ok_or_else(refused).map(Some)
     }
 
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Invalid> {
+    /// A finite number.
+    pub fn number(&self, key: &str) -> Result<Option<f64>, Invalid> {
         let digits = self.typed(key, "a number", |value| match value {
             DeValue::Integer(number) => Some(number.as_str()),
             DeValue::Float(number) => Some(number.as_str()),
@@ -127,7 +144,8 @@ impl<'a> Fields<'a> {
         finite.ok_or_else(refused).map(Some)
     }
 
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Invalid> {
+    /// True or false.
+    pub fn flag(&self, key: &str) -> Result<Option<bool>, Invalid> {
         self.typed(key, "true or false", DeValue::as_bool)
     }
 
@@ -142,7 +160,8 @@ impl<'a> Fields<'a> {
         typed(item.get_ref()).ok_or_else(|| self.mistyped(key, wanted, item)).map(Some)
     }
 
-    pub(super) fn missing(&self, key: &str) -> Invalid {
+    /// An error for a key that the table lacks.
+    pub fn missing(&self, key: &str) -> Invalid {
         self.error("", format!("{} needs `{key}`", self.name))
     }
 

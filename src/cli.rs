@@ -40,6 +40,7 @@ mod logs;
 mod many;
 mod mcp;
 mod merge;
+mod model_server;
 mod names;
 mod nested;
 mod notify;

@@ -19,6 +19,7 @@ pub use eisen_graph::{graph, watch};
 pub use eisen_memory::{changes, journal, session, undo};
 pub use eisen_port::{gateway, mcp, replay, serve};
 pub use eisen_protocols::{extract, plugin, remote, scripted};
+pub use eisen_providers::{counting, endpoint, model_server, provider};
 pub use eisen_runtime::{
     access, app, branches, care, failover, home, jobs, kernel, learned_zones, program, team_file,
     team_state, tiers, turn,

@@ -4,7 +4,7 @@
 const PROGRAM: &str = "eisen_core";
 
 /// The crates below the program, with their rooms.
-const CRATES: [(&str, &[&str]); 14] = [
+const CRATES: [(&str, &[&str]); 15] = [
     ("eisen_agents", &["agent", "client_host", "proxy", "slots", "supervisor"]),
     ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model"]),
     ("eisen_config", &["config", "learn"]),
@@ -13,6 +13,7 @@ const CRATES: [(&str, &[&str]); 14] = [
     ("eisen_memory", &["changes", "folder", "journal", "session", "undo"]),
     ("eisen_port", &["gateway", "mcp", "replay", "serve"]),
     ("eisen_protocols", &["extract", "plugin", "remote", "scripted"]),
+    ("eisen_providers", &["counting", "endpoint", "model_server", "provider"]),
     (
         "eisen_runtime",
         &[

@@ -10,8 +10,8 @@ use super::{
     acp, agents, attach, batch, budget, choose, compress, connect, cost, fork, gc, help, history,
 };
 use super::{
-    grants, hub, learn, logs, mcp, notify, output, packaging, pin, plugin, purge, reload, replay,
-    runs,
+    grants, hub, learn, logs, mcp, model_server, notify, output, packaging, pin, plugin, purge,
+    reload, replay, runs,
 };
 use super::{snapshot, streams, templates, tiers, token, transfer, trust, watch};
 use crate::program::Failure;
@@ -295,6 +295,7 @@ enum DevCommand {
         /// The script file; see docs/scripted-agent.md
         script: PathBuf,
     },
+    ModelServer(model_server::ModelServerArgs),
     Completions(packaging::Completions),
     Man(packaging::Man),
 }
@@ -310,6 +311,7 @@ impl DevGroup {
                     2 => Failure::Usage(error.into()),
                     _ => Failure::Run(error.into()),
                 }),
+            DevCommand::ModelServer(server) => block_on(server.run(&global)).map(|()| 0),
             DevCommand::Completions(completions) => completions.run().map(|()| 0),
             DevCommand::Man(man) => man.run(global.cwd).map(|()| 0),
         }

@@ -51,10 +51,12 @@ impl Init {
         let workspace = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let path = std::env::var("PATH").unwrap_or_default();
         let workspace = workspace.unwrap_or(Path::new("."));
+        let variable = |name: &str| std::env::var(name).ok();
         let starter = match &self.agents[..] {
-            [] => Starter::look(workspace, &|name| std::env::var(name).ok()),
+            [] => Starter::look(workspace, &variable),
             agents => Starter::divide(workspace, &path, agents)
-                .map_err(|error| Failure::Usage(error.into()))?,
+                .map_err(|error| Failure::Usage(error.into()))?
+                .offering(&variable),
         };
         if print_only {
             write(starter.text().as_bytes())?;

@@ -30,6 +30,7 @@ const SHOWN: [(&str, &[&str]); 4] = [
             "dev plugin list",
             "dev plugin trust",
             "dev scripted-agent",
+            "dev model-server",
             "dev man",
         ],
     ),

@@ -16,6 +16,7 @@ mod hub;
 mod hub_requests;
 mod learn;
 mod logs;
+mod model_server;
 mod nested;
 mod opencode;
 mod outside;

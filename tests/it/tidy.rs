@@ -92,6 +92,15 @@ const CRATES: &[(&str, &[Room])] = &[
         ],
     ),
     (
+        "providers",
+        &[
+            ("provider", &[]),
+            ("counting", &["provider"]),
+            ("endpoint", &["counting", "provider"]),
+            ("model_server", &[]),
+        ],
+    ),
+    (
         "agents",
         &[
             ("proxy", &[]),

@@ -5,6 +5,7 @@
 //!                        └──────────────── faults ─────────────────────────────────────────────────▶ ConfigErrors
 //! ```
 
+mod agent_provider;
 mod agents;
 pub mod batch;
 mod budget;
@@ -27,7 +28,10 @@ mod helpers;
 mod hub;
 pub mod installed;
 mod journal;
+mod kept_keys;
+mod key_owner;
 mod launch;
+mod login_file;
 mod may_add;
 mod mcp;
 mod near;
@@ -40,6 +44,9 @@ mod plugin;
 mod plugins;
 mod prices;
 mod profiles;
+mod provider_choice;
+mod provider_launch;
+mod providers;
 mod read;
 mod references;
 mod remote;
@@ -71,6 +78,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use self::agent_provider::{AgentProvider, NoProvider};
 pub use self::agents::{Permissions, Restart, RestartPolicy};
 pub use self::budget::Budget;
 pub use self::confined::Confined;
@@ -81,6 +89,7 @@ pub use self::file::Source;
 pub use self::gateway::Gateway;
 pub use self::hub::HubMember;
 pub use self::journal::{Journal, JournalContent, MAX_MB, OnFull, journal_path};
+pub use self::kept_keys::{keep_keys, kept_keys};
 pub use self::may_add::MayAdd;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 pub use self::orchestrator::{OnBlock, Orchestrator};
@@ -89,7 +98,9 @@ pub use self::patterns::zone_pattern;
 pub use self::plugin::{Isolation, Plugin};
 pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::prices::prices_date;
-pub use self::profiles::{ClientFs, Profile, UsageCount, base_patterns};
+pub use self::profiles::{ClientFs, Profile, ProviderForm, UsageCount, base_patterns};
+pub use self::provider_launch::{ProviderFile, ProviderLaunch};
+pub use self::providers::{Provider, ProviderKey};
 pub use self::remote::{RemoteAgent, RemoteProtocol};
 pub use self::runs::{OnFailover, RunBounds};
 pub use self::secrets::{OUTSIDE as SECRETS_OUTSIDE, Secrets};
@@ -205,6 +216,8 @@ pub struct Agent {
     pub tier: Option<String>,
     /// The candidate that it takes of its tier.
     pub candidate: Option<TierCandidate>,
+    /// Where its model calls go.
+    pub provider: AgentProvider,
     pub model: Option<String>,
     pub thinking: Option<String>,
     pub mode: Option<String>,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
+use super::agent_provider::{AgentProvider, NoProvider, WrittenProvider};
 use super::budget::budget;
 use super::command::{command, environment};
 use super::errors::{code, quoted};
@@ -87,6 +88,7 @@ pub(super) struct RawAgent {
     pub(super) permissions: Option<Range<usize>>,
     /// The place of `zone`.
     pub(super) zone: Option<Range<usize>>,
+    pub(super) provider: WrittenProvider,
     /// Which of [`INHERITED`] the table leaves to the parent.
     pub(super) unset: Vec<&'static str>,
     /// Complete except for `depends_on`, `parent` and what is inherited; values that could not be read have their defaults.
@@ -128,6 +130,7 @@ pub(super) fn agent(
         unset: INHERITED.into_iter().filter(|key| table.place_of(key).is_none()).collect(),
         depends_on: table.texts("depends_on").unwrap_or_default(),
         permissions: table.place_of("permissions"),
+        provider: written_provider(table, candidate.as_ref()),
         agent: Agent {
             id: AgentId::new(id.as_ref().map_or("", |id| &id.value)),
             parent: None,
@@ -146,6 +149,8 @@ pub(super) fn agent(
             prompt_file: table.word("prompt_file").map(|file| table.reader.path(&file.value)),
             tier: word("tier"),
             candidate,
+            // Known when all agents are.
+            provider: AgentProvider::Without(NoProvider::NoneFits),
             model,
             thinking,
             mode: table.word("mode").map(|text| text.value),
@@ -177,6 +182,18 @@ pub(super) fn agent(
                 .map(Box::new),
         },
         id,
+    }
+}
+
+fn written_provider(table: &Table<'_>, candidate: Option<&TierCandidate>) -> WrittenProvider {
+    let own = table.word("provider");
+    let of_tier = candidate.and_then(|it| it.provider.clone());
+    let of_tier = of_tier.map(|value| Text { value, span: table.span.clone() });
+    WrittenProvider {
+        name: of_tier.or(own),
+        table: table.span.clone(),
+        env: table.place_of("env"),
+        as_parent: false,
     }
 }
 

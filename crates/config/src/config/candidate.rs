@@ -10,13 +10,20 @@ pub struct TierCandidate {
     pub model: Option<String>,
     /// The level of thinking, by the agent's own name.
     pub thinking: Option<String>,
+    /// The name of a provider, or `none`.
+    pub provider: Option<String>,
 }
 
 impl TierCandidate {
     /// Tells it from the others of its tier.
     pub fn key(&self) -> String {
         let parts = [Some(&self.profile), self.model.as_ref(), self.thinking.as_ref()];
-        parts.map(|part| part.map_or("", String::as_str)).join("\n")
+        let parts = parts.map(|part| part.map_or("", String::as_str)).join("\n");
+        match &self.provider {
+            // Keys that were kept before there were providers stay what they were.
+            None => parts,
+            Some(provider) => format!("{parts}\n{provider}"),
+        }
     }
 }
 
@@ -26,8 +33,11 @@ impl fmt::Display for TierCandidate {
         if let Some(model) = &self.model {
             write!(f, "/{model}")?;
         }
-        match &self.thinking {
-            Some(level) => write!(f, " ({level})"),
+        if let Some(level) = &self.thinking {
+            write!(f, " ({level})")?;
+        }
+        match &self.provider {
+            Some(provider) => write!(f, " by {provider}"),
             None => Ok(()),
         }
     }

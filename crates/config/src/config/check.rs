@@ -8,6 +8,7 @@ mod hints;
 mod launch;
 mod patterns;
 mod profile_notes;
+mod provider_notes;
 mod remembered;
 mod report;
 mod routing;
@@ -22,7 +23,8 @@ pub(super) use self::profile_notes::install;
 pub use self::remembered::remembered;
 use self::survey::Survey;
 use super::launch::find_program;
-use super::{Agent, Config, Enforce, Layered, Notify, NotifyBy};
+use super::login_file::login_file;
+use super::{Agent, Config, Enforce, Layered, Notify, NotifyBy, Provider};
 use crate::model::{StreamSpec, TeamGrant};
 
 /// The running kernel's support for the kernel tier.
@@ -125,6 +127,8 @@ pub fn check(
     let mut text = report::render(config, limits_held, &survey, &holding, &warnings);
     let notices: Vec<String> = config.notify.iter().map(Notify::describe).collect();
     report::add_list(&mut text, "notices to people", &notices);
+    let providers: Vec<_> = config.shared.providers.values().map(Provider::describe).collect();
+    report::add_list(&mut text, "providers of models", &providers);
     let streams: Vec<_> = config.streams.iter().map(StreamSpec::describe).collect();
     report::add_list(&mut text, "streams of the journal", &streams);
     let rules = config.routing.iter().zip(1..);
@@ -237,6 +241,12 @@ impl Kernel {
 fn found(program: &str, agent: &Agent) -> Option<PathBuf> {
     let path = agent.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok());
     find_program(program, &path.unwrap_or_default())
+}
+
+/// Returns the file by which the agent is logged in.
+fn found_login(agent: &Agent) -> Option<PathBuf> {
+    let variable = |name: &str| agent.env.get(name).cloned().or_else(|| std::env::var(name).ok());
+    login_file(&agent.profile.base, &variable)
 }
 
 /// Returns the path as the report shows it: relative to the workspace.

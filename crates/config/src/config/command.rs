@@ -14,15 +14,20 @@ const SELF: &str = "eisen-core";
 
 /// Reads `command`: a program, resolved against the file's folder if it is a path, and arguments.
 pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
-    let item = table.get("command")?;
+    command_at(table, "command")
+}
+
+/// Like [`command`], of another key.
+pub(super) fn command_at(table: &Table<'_>, key: &'static str) -> Option<Vec<String>> {
+    let item = table.get(key)?;
     if let DeValue::String(line) = item.get_ref() {
         // No shell splits the line, so the fault shows the list to write.
         let words: Vec<String> = line.split_whitespace().map(quoted).collect();
-        let help = format!("write `command = [{}]`", words.join(", "));
-        table.wrong("`command`", item, "an array of strings", &help);
+        let help = format!("write `{key} = [{}]`", words.join(", "));
+        table.wrong(&code(key), item, "an array of strings", &help);
         return None;
     }
-    let words = table.texts("command")?;
+    let words = table.texts(key)?;
     let written = item.get_ref().as_array().map_or(0, |array| array.len());
     let Some((program, args)) = words.split_first().filter(|_| words.len() == written) else {
         // Unreadable entries have faults of their own.
@@ -31,7 +36,7 @@ pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
         }
         table.fault(
             Fault::new(item.span(), "the command is empty")
-                .help("write `command = [\"PROGRAM\", \"ARG\"]`"),
+                .help(format!("write `{key} = [\"PROGRAM\", \"ARG\"]`")),
         );
         return None;
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 use super::fault::Fault;
+use super::key_owner::named_variables;
 use super::overlay::Layer;
 use super::read::{ConfigReader, KnownKeys, Table, Text};
 use super::{
@@ -64,7 +65,9 @@ impl Config {
         repaired.gaps.extend(untaken.gaps);
         repaired.gaps.sort_by_key(|gap| gap.start);
         layer.append_to(&mut text);
-        let reader = ConfigReader::new(&text, &repaired.gaps, &dir, surroundings);
+        let mut keys = named_variables(document.get_ref(), false);
+        keys.extend(user.key_owners());
+        let reader = ConfigReader::new(&text, &repaired.gaps, &dir, surroundings).with_keys(keys);
         let tables = Tables { user, added: added.get_ref(), layer, trusted };
         let config =
             reader.read(document.get_ref(), |root| Self::read(root, &tables, surroundings));
@@ -95,7 +98,7 @@ impl Config {
         let mut streams = streams::streams(root, journal.enabled);
         let gateway = root.section("gateway", "gateway", gateway::gateway);
         templates::templates(root);
-        let (shared, profiles) = others.user.under(root, &team.workspace);
+        let (shared, profiles) = others.user.under(root, &team.workspace, Some(&journal));
         hub::orchestrator(root, orchestrator.agent.as_ref(), shared.hub.as_deref());
         let hub = shared.hub.as_ref().filter(|_| journal.enabled);
         streams.extend(hub.and_then(|hub| hub.stream()));
@@ -128,7 +131,7 @@ impl Config {
             &orchestrator,
             routing,
             others.layer,
-            team.max_depth,
+            (team.max_depth, &shared.providers),
         );
         let orchestrator = Orchestrator { may_add, ..orchestrator };
         let gateway = gateway.resolved(root.reader, &agents, others.layer.removed());

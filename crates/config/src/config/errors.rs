@@ -37,6 +37,7 @@ pub struct ConfigError {
 
 impl ConfigErrors {
     pub(super) fn new(file: &Path, text: String, mut faults: Vec<Fault>) -> Self {
+        let text = without_secrets(text, &faults);
         faults.sort_by_key(|fault| fault.span.as_ref().map(|span| span.start));
         let omitted = faults.len().saturating_sub(MAX_SHOWN);
         faults.truncate(MAX_SHOWN);
@@ -107,6 +108,23 @@ impl fmt::Display for ConfigErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
+}
+
+/// Puts stars in the place of secrets, so that no excerpt shows one. All offsets stay.
+fn without_secrets(text: String, faults: &[Fault]) -> String {
+    let secrets = faults.iter().filter(|fault| fault.is_secret);
+    let spans: Vec<_> = secrets.filter_map(|fault| fault.span.clone()).collect();
+    if spans.is_empty() {
+        return text;
+    }
+    let mut bytes = text.into_bytes();
+    for span in spans {
+        let end = span.end.min(bytes.len());
+        let secret = bytes.get_mut(span.start..end).unwrap_or_default();
+        secret.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
+    }
+    // The spans are whole strings, but for a file that is not read whole.
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Returns `text` in backticks, safe to print and of bounded length.

@@ -9,15 +9,22 @@ pub(super) struct Fault {
     pub(super) span: Option<Range<usize>>,
     pub(super) message: String,
     pub(super) help: Option<String>,
+    /// The text of its place is a secret, which no excerpt shows.
+    pub(super) is_secret: bool,
 }
 
 impl Fault {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span: Some(span), message: message.into(), help: None }
+        Self { span: Some(span), message: message.into(), help: None, is_secret: false }
     }
 
     pub(super) fn of_file(message: String, help: String) -> Self {
-        Self { span: None, message, help: Some(help) }
+        Self { span: None, message, help: Some(help), is_secret: false }
+    }
+
+    /// Keeps the text of its place from being shown.
+    pub(super) fn secret(self) -> Self {
+        Self { is_secret: true, ..self }
     }
 
     /// Appends to the help.

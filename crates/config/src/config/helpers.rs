@@ -59,9 +59,10 @@ fn too_deep(helper: &RawAgent, depth: u32, max_depth: u32) -> Fault {
 
 /// Fills in what the helper's table leaves out.
 fn complete(helper: &mut RawAgent, parent: &Agent) {
-    let RawAgent { agent, unset, .. } = helper;
+    let RawAgent { agent, unset, provider, .. } = helper;
     let is_unset = |key| unset.contains(&key);
     if agent.command.is_empty() {
+        provider.as_parent = true;
         agent.command.clone_from(&parent.command);
         agent.remote.clone_from(&parent.remote);
         if agent.remote.is_some() && is_unset("restart") {

@@ -5,14 +5,10 @@ use std::path::PathBuf;
 
 use super::SharedConfig;
 use super::check::install;
-use super::confined::place;
-use super::expand::expand;
 pub use super::launch::find_program;
 use super::launch::{WITHOUT_ACP, installed_without_adapter};
+use super::login_file::{has_login, places};
 use super::profiles::{Profile, built_in, login_files};
-
-/// Bytes of a file that has a login; an empty list or table is shorter.
-const SHORTEST_LOGIN: u64 = 8;
 
 /// An agent with a profile: the program to look for, and its installation.
 #[derive(Debug)]
@@ -164,12 +160,8 @@ fn login(profile: &Profile, files: &[String], variable: &dyn Fn(&str) -> Option<
     if let Some(name) = profile.login_env.iter().find(is_set) {
         return Login::Variable(name.clone());
     }
-    let places = files.iter().filter_map(|file| place(&expand(file, variable).ok()?, variable));
-    let places: Vec<PathBuf> = places.collect();
-    let has_login = |file: &&PathBuf| {
-        file.metadata().is_ok_and(|file| file.is_file() && file.len() >= SHORTEST_LOGIN)
-    };
-    if let Some(file) = places.iter().find(has_login) {
+    let places = places(files, variable);
+    if let Some(file) = places.iter().find(|file| has_login(file)) {
         return Login::File(file.clone());
     }
     // Where the system has a keyring, that may have it.

@@ -36,7 +36,8 @@ impl Agent {
 
     /// Returns the model to set in a session; None if it was given at the start.
     pub fn session_model(&self) -> Option<&str> {
-        self.model.as_deref().filter(|_| !self.profile.takes_model_at_start())
+        let at_start = self.profile.takes_model_at_start() || self.takes_model_with_provider();
+        self.model.as_deref().filter(|_| !at_start)
     }
 
     /// Returns the mode to set in a session.

@@ -4,6 +4,7 @@
 mod built_in;
 #[cfg(test)]
 mod document;
+mod forms;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,6 +22,8 @@ pub use self::built_in::{ClientFs, Profile, UsageCount, base_patterns};
 pub(super) use self::built_in::{
     base_needs, base_sockets, built_in, login_files, of_command, sealed,
 };
+pub use self::forms::ProviderForm;
+pub(super) use self::forms::{FOLDER, TOKEN, URL};
 
 /// Stands for the model in `model_args`.
 pub(super) const MODEL: &str = "{model}";
@@ -211,6 +214,10 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     let form = table.choice("tools_form");
     if table.place_of("tools_form").is_some() {
         edits.push(Box::new(move |profile| profile.tools_form = Some(form)));
+    }
+    let forms = forms::forms(table);
+    if table.place_of("providers").is_some() {
+        edits.push(Box::new(move |profile| profile.providers.extend(forms.clone())));
     }
     for &(key, field) in PATTERNS {
         if let Some(patterns) = patterns(table, key, workspace) {

@@ -14,6 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::errors::{MAX_SHOWN, code, printable, quoted};
 use super::expand::expand;
 use super::fault::Fault;
+use super::key_owner::KeyOwner;
 use super::near::{nearest, suggested_key};
 use super::syntax::section_end;
 use super::{Plugin, Surroundings};
@@ -33,6 +34,8 @@ pub(super) struct ConfigReader<'a> {
     /// Folder of the file, absolute.
     dir: &'a Path,
     pub(super) surroundings: &'a Surroundings,
+    /// The variables that have keys of providers, to which nothing else refers.
+    keys: BTreeMap<String, KeyOwner>,
     log: RefCell<Log>,
 }
 
@@ -71,7 +74,18 @@ impl<'a> ConfigReader<'a> {
         dir: &'a Path,
         surroundings: &'a Surroundings,
     ) -> Self {
-        Self { text, gaps, dir, surroundings, log: RefCell::default() }
+        let (keys, log) = (BTreeMap::new(), RefCell::default());
+        Self { text, gaps, dir, surroundings, keys, log }
+    }
+
+    /// Keeps variables for the keys of providers.
+    pub(super) fn with_keys(self, keys: BTreeMap<String, KeyOwner>) -> Self {
+        Self { keys, ..self }
+    }
+
+    /// Returns the provider whose key a variable has.
+    pub(super) fn key_owner(&self, variable: &str) -> Option<&KeyOwner> {
+        self.keys.get(variable)
     }
 
     /// Reads the top level. Keys that `read` does not request are unknown.
@@ -125,11 +139,23 @@ impl<'a> ConfigReader<'a> {
 
     /// Expands the variables in the string at `span`.
     fn expand(&self, raw: &str, span: &Range<usize>) -> Option<String> {
+        let refused = Cell::new(None);
         let lookup = |name: &str| match name {
             CONFIG_DIR => self.dir.to_str().map(str::to_owned),
+            _ if self.key_owner(name).is_some() => {
+                refused.set(self.key_owner(name).map(|owner| owner.refusal(name)));
+                None
+            }
             _ => (self.surroundings.variable)(name),
         };
-        match expand(raw, lookup) {
+        let expanded = expand(raw, lookup);
+        if let Some(message) = refused.take() {
+            let help =
+                "leave it out: nothing but that `key` refers to it, so that no agent gets the key";
+            self.fault(Fault::new(span.clone(), message).help(help));
+            return None;
+        }
+        match expanded {
             Ok(expanded) if expanded.contains('\0') => {
                 self.fault(
                     Fault::new(span.clone(), "a string can't contain a NUL character")

@@ -1,6 +1,6 @@
 //! References between the agents of a file: ids, dependencies, the orchestrator.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::agents::RawAgent;
 use super::errors::{code, quoted};
@@ -10,7 +10,7 @@ use super::overlay::Layer;
 use super::read::{ConfigReader, Text};
 use super::routing::RawRouting;
 use super::team::RawOrchestrator;
-use super::{Agent, Orchestrator, Permissions, helpers};
+use super::{Agent, Orchestrator, Permissions, Provider, helpers, provider_choice};
 use crate::model::{AgentId, RuleSpec};
 
 /// Resolves every reference to an agent; rules may name agents of the file that were removed over
@@ -21,7 +21,7 @@ pub(super) fn link(
     orchestrator: &RawOrchestrator,
     routing: Vec<RawRouting>,
     layer: &Layer,
-    max_depth: u32,
+    (max_depth, providers): (u32, &BTreeMap<String, Provider>),
 ) -> (Vec<Agent>, Orchestrator, Vec<RuleSpec>) {
     let ids = ids(reader, &raw);
     let known: Vec<&str> =
@@ -89,6 +89,7 @@ pub(super) fn link(
         agent.is_asked_for = layer.asked_for().contains(agent.id.as_str());
     }
     helpers::inherit(reader, &mut raw, &parents, max_depth);
+    provider_choice::resolve(reader, &mut raw, &parents, providers);
     report_shared_branches(reader, &raw);
     let orchestrator = Orchestrator {
         agent: lead.map(|lead| raw[lead].agent.id.clone()),

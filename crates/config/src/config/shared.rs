@@ -9,12 +9,14 @@ use toml::de::DeTable;
 use super::errors::ConfigErrors;
 use super::file::Source;
 use super::hub::{HubMember, hub};
+use super::key_owner::{KeyOwner, named_variables};
 use super::profiles::{Profile, Profiles, profiles};
+use super::providers::{Under, providers};
 use super::read::{ConfigReader, Table};
 use super::runs::{RunBounds, WrittenRuns, runs, slots};
 use super::tiers::{AgentTier, TierCandidate, tiers};
 use super::worktree::{WorktreeSettings, worktree};
-use super::{Config, Surroundings, prices, syntax};
+use super::{Config, Journal, JournalContent, Provider, Surroundings, prices, syntax};
 use crate::model::Price;
 
 /// The name of a user's file in `$EISEN_DIR`.
@@ -31,6 +33,8 @@ pub struct SharedConfig {
     pub runs: RunBounds,
     /// Prices of models by their ids: those of the files over the list that ships.
     pub prices: BTreeMap<String, Price>,
+    /// By their names.
+    pub providers: BTreeMap<String, Provider>,
     /// How worktrees of tasks are made.
     pub worktree: Box<WorktreeSettings>,
     /// Where a hub hears its teams; None: not configured.
@@ -51,6 +55,7 @@ impl Default for SharedConfig {
             prices: prices::built_in(),
             profiles: BTreeMap::new(),
             own_prices: BTreeMap::new(),
+            providers: BTreeMap::new(),
             worktree: Box::default(),
             hub: None,
             written: WrittenRuns::default(),
@@ -78,8 +83,8 @@ impl SharedConfig {
         self.profiles.get(profile).map_or(profile, |known| &known.base)
     }
 
-    /// Returns `[profiles]`, `[prices]`, `[slots]` and `[runs]` of the files, for the configuration of a run. Paths and
-    /// variables are resolved.
+    /// Returns `[profiles]`, `[prices]`, `[providers]`, `[slots]` and `[runs]` of the files, for the configuration of a
+    /// run. Paths and variables are resolved, but for those that have keys.
     pub fn known(&self) -> toml::Table {
         let profile = |(name, known): (&String, &Profile)| {
             let table = toml::Table::try_from(known).unwrap_or_default();
@@ -110,7 +115,16 @@ impl SharedConfig {
         let is_usual = self.runs == RunBounds::default();
         let runs = if is_usual { toml::Table::new() } else { self.runs.table() };
         let slots = slots.collect();
-        let all = [("profiles", profiles), ("prices", prices), ("slots", slots), ("runs", runs)];
+        // Those of the user's file are known to every run.
+        let providers = self.providers.values().filter(|provider| !provider.of_user);
+        let providers = providers.map(|it| (it.name.clone(), Value::from(it.table())));
+        let all = [
+            ("profiles", profiles),
+            ("prices", prices),
+            ("providers", providers.collect()),
+            ("slots", slots),
+            ("runs", runs),
+        ];
         let all = all.into_iter().filter(|(_, table)| !table.is_empty());
         all.map(|(key, table)| (key.to_owned(), Value::from(table))).collect()
     }
@@ -122,6 +136,7 @@ impl SharedConfig {
                 ("profile", Some(&candidate.profile)),
                 ("model", candidate.model.as_ref()),
                 ("thinking", candidate.thinking.as_ref()),
+                ("provider", candidate.provider.as_ref()),
             ];
             let own = own.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
             let own = own.map(|(key, value)| (key, literal(value.as_str().into())));
@@ -160,20 +175,40 @@ impl SharedConfig {
         // The remaining errors are duplicate keys, which are already reported.
         let (document, _) = DeTable::parse_recoverable(&repaired.text);
         let reader = ConfigReader::new(&text, &repaired.gaps, dir, surroundings);
-        let read = |root: &Table<'_>| Self::default().under(root, dir).0;
+        let keys = named_variables(document.get_ref(), true);
+        let reader = reader.with_keys(keys);
+        let read = |root: &Table<'_>| Self::default().under(root, dir, None).0;
         let shared = reader.read(document.get_ref(), read);
         let (mut faults, _) = reader.finish();
         faults.extend(repaired.faults);
         if faults.is_empty() { Ok(shared) } else { Err(ConfigErrors::new(file, text, faults)) }
     }
 
-    /// Lays a file's tables over it; also returns the profiles that agents of the file can name.
-    pub(super) fn under(&self, root: &Table<'_>, workspace: &Path) -> (Self, Profiles) {
+    /// Returns the variables that have keys of its providers.
+    pub(super) fn key_owners(&self) -> impl Iterator<Item = (String, KeyOwner)> {
+        let owner = |provider: &Provider| {
+            let owner = KeyOwner { provider: provider.name.clone(), of_user: provider.of_user };
+            Some((provider.key.as_ref()?.variable()?.to_owned(), owner))
+        };
+        self.providers.values().filter_map(owner)
+    }
+
+    /// Lays a file's tables over it; also returns the profiles that agents of the file can name. `journal` is that of
+    /// the file; None: it is the user's file.
+    pub(super) fn under(
+        &self,
+        root: &Table<'_>,
+        workspace: &Path,
+        journal: Option<&Journal>,
+    ) -> (Self, Profiles) {
         let prices = root.section("prices", "prices", prices::prices);
         let profiles = root.section("profiles", "profiles", |table| {
             profiles(table, workspace, self.profiles.clone())
         });
-        let tiers = tiers(root, &profiles, &self.tiers);
+        let keeps = |journal: &Journal| journal.enabled && journal.content == JournalContent::Full;
+        let under = journal.map(|journal| Under { user: &self.providers, keeps: keeps(journal) });
+        let providers = root.section("providers", "providers", |table| providers(table, under));
+        let tiers = tiers(root, (&profiles, &providers), &self.tiers);
         let mut slots = root.section("slots", "slots", |table| slots(table, &profiles));
         for (profile, count) in &self.slots {
             let ours = slots.entry(profile.clone()).or_insert(*count);
@@ -195,6 +230,7 @@ impl SharedConfig {
             prices: over(&self.prices),
             own_prices: over(&self.own_prices),
             profiles: profiles.known(),
+            providers,
             worktree,
             hub,
             written,

@@ -17,6 +17,7 @@ use super::git_hooks::{self, HookPlace};
 use super::installed::{Installed, KnownAgent, Login, found, installed, without_adapter};
 use super::profiles::{Profile, built_in};
 use crate::ignored::{Further, Ignored};
+use crate::model::ProviderKind;
 
 /// Folders whose subfolders are divided among a team, rather than the folders themselves.
 const CONTAINERS: [&str; 12] = [
@@ -50,6 +51,8 @@ pub struct Starter {
     builds: Builds,
     /// The hooks in the workspace, which git runs at a commit.
     hooks: Vec<HookPlace>,
+    /// The providers for which the environment has a key, of kinds that the agents take.
+    providers: Vec<ProviderKind>,
     /// Installed agents that lack the adapter to speak ACP.
     pub without_adapter: Vec<KnownAgent>,
 }
@@ -76,7 +79,7 @@ impl Starter {
             Login::NotFound(_) => 2,
         });
         let further = found.split_off(found.len().min(MOST_AGENTS));
-        Self::together(workspace, &path, &found, &further)
+        Self::together(workspace, &path, &found, &further).offering(variable)
     }
 
     /// As [`Starter::look`], with the installed agents of these profiles; the error names one that is not
@@ -96,7 +99,19 @@ impl Starter {
             };
             taken.push(found.remove(at));
         }
-        Ok(Self::together(workspace, &path, &taken, &found))
+        Ok(Self::together(workspace, &path, &taken, &found).offering(variable))
+    }
+
+    /// Offers providers for the keys that `variable` finds in the environment.
+    #[must_use]
+    pub fn offering(self, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        let is_taken = |kind: &ProviderKind| {
+            let takes = |agent: &Proposed| agent.profile.providers.contains_key(kind);
+            self.agents.iter().any(takes)
+                && variable(kind.key_variable()).is_some_and(|key| !key.is_empty())
+        };
+        let providers = ProviderKind::ALL.into_iter().filter(is_taken).collect();
+        Self { providers, ..self }
     }
 
     fn together(workspace: &Path, path: &str, agents: &[Installed], further: &[Installed]) -> Self {
@@ -138,7 +153,8 @@ impl Starter {
         let hooks = workspace.canonicalize().map(|it| git_hooks::places(&it)).unwrap_or_default();
         let without_adapter = without_adapter(path);
         let (further, is_divided) = (Vec::new(), true);
-        Self { agents, further, is_divided, top_files, builds, hooks, without_adapter }
+        let providers = Vec::new();
+        Self { agents, further, is_divided, top_files, builds, hooks, providers, without_adapter }
     }
 
     /// Returns the text of the file, for the folder in which it lies.
@@ -166,6 +182,23 @@ impl Starter {
             text += "\n";
             text += &agent.text();
         }
+        text + &self.provider_text()
+    }
+
+    /// The tables of the providers that are offered, for the user to turn on.
+    fn provider_text(&self) -> String {
+        let mut text = String::new();
+        if !self.providers.is_empty() {
+            text += PROVIDERS;
+        }
+        for kind in &self.providers {
+            let (name, variable) = (kind.as_str(), kind.key_variable());
+            // Writing to a string cannot fail.
+            let _ = write!(
+                text,
+                "#[providers.{name}]\n#kind = \"{name}\"\n#key = \"${{{variable}}}\"\n"
+            );
+        }
         text
     }
 }
@@ -188,7 +221,7 @@ impl Starter {
             // Writing to a string cannot fail.
             let _ = write!(text, "[[agents]]\nid = \"{id}\"\nprofile = \"{name}\"\n");
         }
-        text
+        text + &self.provider_text()
     }
 
     /// Writes the lists of `[zones]`. An agent that may write everything needs none.
@@ -284,6 +317,11 @@ pub struct NotInstalled {
 const NOT_READABLE: &str = r#"# Everybody may read these.
 #readable = ["docs/**"]
 "#;
+
+const PROVIDERS: &str = "
+# Takes this key from your environment, and leads model calls of agents through the team: they get a token in
+# place of the key, and what they spend is counted. An agent that is logged in keeps its login.
+";
 
 const NOBODY: &str = include_str!("starter/nobody.toml");
 

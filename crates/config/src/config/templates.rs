@@ -39,7 +39,10 @@ const VALUE_BYTES: usize = 128;
 const REPLACES: [(&str, &[&str]); 7] = [
     ("command", &["profile", "tier", "url", "base_url", "headers"]),
     ("profile", &["command", "tier", "url", "base_url", "headers"]),
-    ("tier", &["command", "profile", "url", "base_url", "headers", "model", "thinking"]),
+    (
+        "tier",
+        &["command", "profile", "url", "base_url", "headers", "model", "thinking", "provider"],
+    ),
     ("url", &["command", "profile", "tier", "base_url"]),
     ("base_url", &["command", "profile", "tier", "url"]),
     ("prompt", &["prompt_file"]),

@@ -12,6 +12,7 @@ mod hostile;
 mod mistakes;
 mod notices;
 mod overlay;
+mod providers;
 mod reference;
 mod remote;
 mod sealing;
@@ -61,6 +62,8 @@ fn surroundings() -> Surroundings {
         variable: Box::new(|name| match name {
             "HOME" => Some("/home/user".to_owned()),
             "EMPTY" => Some(String::new()),
+            "ANTHROPIC_API_KEY" | "OPENAI_API_KEY" => Some(format!("canary-of-{name}\n")),
+            "SPACED" => Some("not a key".to_owned()),
             _ => None,
         }),
         program: PathBuf::from("/bin/this"),

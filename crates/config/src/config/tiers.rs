@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
-use super::Agent;
+use super::agent_provider::check_name;
 pub use super::candidate::TierCandidate;
 use super::errors::{code, quoted};
 use super::fault::Fault;
@@ -12,6 +12,7 @@ use super::near::nearest;
 use super::profiles::Profiles;
 use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
+use super::{Agent, Provider};
 use crate::model::{TakenCandidate, named};
 
 /// Candidates of a tier.
@@ -42,6 +43,9 @@ named! {
     }
 }
 
+/// The profiles and providers that candidates can name.
+type KnownTables<'a> = (&'a Profiles, &'a BTreeMap<String, Provider>);
+
 impl Agent {
     /// Returns the candidate that the agent takes of its tier.
     pub fn taken_candidate(&self) -> Option<TakenCandidate> {
@@ -51,9 +55,13 @@ impl Agent {
 }
 
 /// Reads `[[tiers]]`, over those of another file: a tier replaces the one of the same name.
-pub(super) fn tiers(root: &Table<'_>, profiles: &Profiles, under: &[AgentTier]) -> Vec<AgentTier> {
+pub(super) fn tiers(
+    root: &Table<'_>,
+    known: KnownTables<'_>,
+    under: &[AgentTier],
+) -> Vec<AgentTier> {
     let mut names: Vec<String> = Vec::new();
-    let own = root.sections("tiers", |table| tier(table, profiles, &mut names));
+    let own = root.sections("tiers", |table| tier(table, known, &mut names));
     let mut all: BTreeMap<String, AgentTier> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     for tier in under.iter().cloned().chain(own.into_iter().flatten()) {
@@ -72,7 +80,7 @@ pub(super) fn of_agent(
     tiers: &[AgentTier],
 ) -> Option<TierCandidate> {
     let name = table.word("tier")?;
-    for key in ["command", "profile", "model", "thinking"] {
+    for key in ["command", "profile", "model", "thinking", "provider"] {
         if let Some(place) = table.place_of(key) {
             let message = format!("`tier` and {} can't both be given", code(key));
             table.fault(
@@ -101,9 +109,9 @@ fn unknown_tier(name: &Text, tiers: &[AgentTier]) -> Fault {
     }
 }
 
-fn tier(table: &Table<'_>, profiles: &Profiles, names: &mut Vec<String>) -> Option<AgentTier> {
+fn tier(table: &Table<'_>, known: KnownTables<'_>, names: &mut Vec<String>) -> Option<AgentTier> {
     let pick = table.choice("pick");
-    let candidates = candidates(table, profiles);
+    let candidates = candidates(table, known);
     let name = table.text("name");
     if table.place_of("name").is_none() {
         table.lacks("this tier has no `name`", "give it one, such as `name = \"smart\"`");
@@ -128,7 +136,7 @@ fn tier(table: &Table<'_>, profiles: &Profiles, names: &mut Vec<String>) -> Opti
 }
 
 /// None if there is none to take, which is recorded.
-fn candidates(table: &Table<'_>, profiles: &Profiles) -> Option<Vec<TierCandidate>> {
+fn candidates(table: &Table<'_>, known: KnownTables<'_>) -> Option<Vec<TierCandidate>> {
     const HELP: &str = "write `candidates = [{ profile = \"codex\" }, { profile = \"opencode\" }]`";
     let Some(item) = table.get("candidates") else {
         table.lacks("this tier has no `candidates`", HELP);
@@ -157,7 +165,7 @@ fn candidates(table: &Table<'_>, profiles: &Profiles) -> Option<Vec<TierCandidat
             table.wrong("each of `candidates`", item, "a table", &help);
             continue;
         }
-        let read = table.entry(item, "tiers.candidates", |table| candidate(table, profiles));
+        let read = table.entry(item, "tiers.candidates", |table| candidate(table, known));
         let Some(candidate) = read.flatten() else { continue };
         if all.contains(&candidate) {
             let message = format!("the candidate {} is there twice", code(&candidate.to_string()));
@@ -169,14 +177,20 @@ fn candidates(table: &Table<'_>, profiles: &Profiles) -> Option<Vec<TierCandidat
     (!all.is_empty()).then_some(all)
 }
 
-fn candidate(table: &Table<'_>, profiles: &Profiles) -> Option<TierCandidate> {
+fn candidate(table: &Table<'_>, known: KnownTables<'_>) -> Option<TierCandidate> {
+    let (profiles, providers) = known;
     let profile = table.word("profile");
     let word = |key| table.word(key).map(|text: Text| text.value);
     let (model, thinking) = (word("model"), word("thinking"));
+    let provider = table.word("provider");
     if table.place_of("profile").is_none() {
         table.lacks("this candidate has no `profile`", "name one, such as `profile = \"codex\"`");
     }
     let profile = profile?;
     profiles.get(table, &profile)?;
-    Some(TierCandidate { profile: profile.value, model, thinking })
+    if let Some(name) = &provider {
+        check_name(table, name, providers)?;
+    }
+    let provider = provider.map(|name| name.value);
+    Some(TierCandidate { profile: profile.value, model, thinking, provider })
 }

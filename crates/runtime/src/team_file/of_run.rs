@@ -83,12 +83,16 @@ pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml
 pub(crate) fn for_candidate(text: &str, id: &str, candidate: &TierCandidate) -> Option<String> {
     let mut all: Table = text.parse().ok()?;
     let agent = all.get_mut("agents")?.as_array_mut()?.first_mut()?.as_table_mut()?;
-    for key in ["command", "model", "thinking"] {
+    for key in ["command", "model", "thinking", "provider"] {
         agent.remove(key);
     }
     agent.insert("id".to_owned(), plain_text(id));
     agent.insert("profile".to_owned(), plain_text(&candidate.profile));
-    let own = [("model", &candidate.model), ("thinking", &candidate.thinking)];
+    let own = [
+        ("model", &candidate.model),
+        ("thinking", &candidate.thinking),
+        ("provider", &candidate.provider),
+    ];
     for (key, value) in own {
         agent.extend(value.as_deref().map(|value| (key.to_owned(), plain_text(value))));
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::found;
+use super::{found, provider_notes};
 use crate::config::launch::{installed_without_adapter, is_program};
 use crate::config::{Agent, Config, git_hooks};
 use crate::model::fold;
@@ -24,6 +24,7 @@ pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
     for agent in &config.agents {
         hints.extend(of_command(agent));
     }
+    hints.extend(provider_notes::hints(config));
     hints.extend(overlaps(config));
     hints.extend(git_hooks::hints(config));
     hints

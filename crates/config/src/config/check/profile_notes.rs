@@ -1,5 +1,7 @@
 //! Notes of an agent's profile for its user: installation, login, known limits.
 
+use std::collections::BTreeSet;
+
 use super::Tier;
 use crate::config::{Agent, ClientFs, Profile};
 
@@ -12,11 +14,13 @@ pub(in crate::config) fn install(profile: &Profile) -> Option<String> {
     }
 }
 
-/// Returns how the user logs in, if known.
-pub(super) fn login(agent: &Agent) -> Option<String> {
+/// Returns how the user logs in, if known. Variables of `kept` are no way: no agent gets them.
+pub(super) fn login(agent: &Agent, kept: &BTreeSet<&str>) -> Option<String> {
     let Profile { login, login_env, .. } = &agent.profile;
-    let is_set = |name: &&String| {
-        let own = agent.env.get(*name).cloned();
+    let login_env: Vec<&String> =
+        login_env.iter().filter(|name| !kept.contains(name.as_str())).collect();
+    let is_set = |name: &&&String| {
+        let own = agent.env.get(**name).cloned();
         own.or_else(|| std::env::var(name).ok()).is_some_and(|value| !value.is_empty())
     };
     if let Some(name) = login_env.iter().find(is_set) {
@@ -26,7 +30,10 @@ pub(super) fn login(agent: &Agent) -> Option<String> {
     let by_variable = match &login_env[..] {
         [] => None,
         [one] => Some(format!("by {one}, which is not set")),
-        several => Some(format!("by {}, none of which is set", several.join(" or "))),
+        several => {
+            let names: Vec<_> = several.iter().map(|name| name.as_str()).collect();
+            Some(format!("by {}, none of which is set", names.join(" or ")))
+        }
     };
     let ways: Vec<String> = by_command.into_iter().chain(by_variable).collect();
     (!ways.is_empty()).then(|| ways.join("; or "))

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::enforcement::{Holding, Tier};
 use super::survey::{Claim, Survey};
-use super::{counted, found, hints, profile_notes, shown};
+use super::{counted, found, hints, profile_notes, provider_notes, shown};
 use crate::config::errors::printable;
 use crate::config::{
     Agent, Config, Confine, Isolation, OnBlock, Plugin, Restart, RestartPolicy, profiles,
@@ -119,7 +119,7 @@ fn write_agent(
         };
         writeln!(text, "  protocol      {name}, by {}{place}", shown(path, workspace))?;
     }
-    write_profile(text, agent)?;
+    write_profile(text, config, agent)?;
     writeln!(text, "  cwd           {}", shown(&agent.cwd, workspace))?;
     if let Some(own) = &agent.worktree {
         writeln!(text, "  worktree      branch {}", own.branch)?;
@@ -162,14 +162,19 @@ fn write_agent(
     writeln!(text, "  restart       {}", restart(&agent.restart))
 }
 
-fn write_profile(text: &mut String, agent: &Agent) -> std::fmt::Result {
+fn write_profile(text: &mut String, config: &Config, agent: &Agent) -> std::fmt::Result {
     let profile = &agent.profile;
     if !profile.title.is_empty() {
         let unattended = if agent.unattended { ", unattended" } else { "" };
         writeln!(text, "  profile       {}{unattended}", profile.title)?;
     }
-    if let Some(login) = profile_notes::login(agent) {
+    let kept = config.shared.key_variables();
+    let login = profile_notes::login(agent, &kept).filter(|_| agent.provider.name().is_none());
+    if let Some(login) = login {
         writeln!(text, "  login         {login}")?;
+    }
+    if let Some(provider) = provider_notes::provider(config, agent) {
+        writeln!(text, "  provider      {provider}")?;
     }
     if !profile.compact.is_empty() {
         writeln!(text, "  compress      by the prompt `{}`", profile.compact)?;

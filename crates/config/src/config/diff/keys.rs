@@ -130,6 +130,7 @@ pub(in crate::config) const TEAM: &Keys<Config> = &[
         a.budget.warn_at.to_bits() != b.budget.warn_at.to_bits()
     }),
     ("budget.on_exceed", Takes::AtOnce, differs!(budget.on_exceed)),
+    ("providers", Takes::AtTeamStart, differs!(shared.providers)),
     ("prices", Takes::AtTeamStart, |a, b| a.shared.prices != b.shared.prices),
     ("graph.enabled", Takes::AtTeamStart, differs!(graph)),
     // The presence of the table.
@@ -186,6 +187,7 @@ pub(in crate::config) const AGENT: &Keys<Agent> = &[
     ("session", Takes::AtAgentStart, differs!(session)),
     ("prompt", Takes::AtAgentStart, differs!(prompt)),
     ("model", Takes::AtAgentStart, differs!(model)),
+    ("provider", Takes::AtAgentStart, differs!(provider)),
     ("tier", Takes::AtAgentStart, differs!(tier)),
     ("thinking", Takes::AtAgentStart, differs!(thinking)),
     ("mode", Takes::AtAgentStart, differs!(mode)),

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ToolsForm, named};
+use super::forms::ProviderForm;
+use crate::model::{ProviderKind, ToolsForm, named};
 
 /// The known facts of an agent program; an empty or None field is unknown. `profiles.toml`
 /// documents each.
@@ -50,6 +51,7 @@ pub struct Profile {
     pub confined_args: Vec<String>,
     pub confined_env: BTreeMap<String, String>,
     pub confined_client_fs: Option<bool>,
+    pub providers: BTreeMap<ProviderKind, ProviderForm>,
 }
 
 named! {

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
-use super::{ClientFs, MODEL, Profile, UsageCount, built_in, login_files, sealed};
-use crate::model::ToolsForm;
+use super::{ClientFs, MODEL, Profile, ProviderForm, UsageCount, built_in, login_files, sealed};
+use crate::model::{ProviderKind, ToolsForm};
 
 const BEGIN: &str = "<!-- Printed from crates/config/src/config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
 const END: &str = "<!-- Until here. -->\n";
@@ -108,7 +108,17 @@ fn described(name: &str, profile: &Profile) -> Vec<(&'static str, String)> {
         ("its sealed folders that are made for it", list(&profile.made_settings)),
         ("is started confined with", joined(&confined, ", ")),
         ("opens no files by its client where the kernel holds its zone", own_files(profile)),
+        ("takes a provider of the kind", providers(profile)),
     ]
+}
+
+fn providers(profile: &Profile) -> String {
+    let kind = |(kind, form): (&ProviderKind, &ProviderForm)| {
+        let model = if form.has(MODEL) { " with a `model`" } else { "" };
+        let named = if form.only_named { " if it is named" } else { "" };
+        format!("`{}`{model}{named}", kind.as_str())
+    };
+    profile.providers.iter().map(kind).collect::<Vec<_>>().join(", ")
 }
 
 fn usage(profile: &Profile) -> &'static str {
@@ -214,5 +224,9 @@ fn every_profile_has_what_its_keys_promise() {
         assert!(profile.login_env.iter().all(|name| variable(&name)), "{name}");
         let is_place = |file: &String| file.starts_with("~/") || file.starts_with("${");
         assert!(login_files(name).iter().all(is_place), "{name}");
+        for form in profile.providers.values() {
+            assert!(form.has(super::URL) && form.has(super::TOKEN), "{name}");
+            assert_eq!(form.files.is_empty(), !form.has(super::FOLDER), "{name}");
+        }
     }
 }

@@ -222,7 +222,11 @@ fn another_workspace_takes_all_with_it() {
 fn every_key_is_compared() {
     let mut compared: BTreeSet<String> = diff::keys().collect();
     // Compared as a whole.
-    assert!(["notify", "routing", "prices", "streams"].iter().all(|whole| compared.remove(*whole)));
+    assert!(
+        ["notify", "routing", "prices", "providers", "streams"]
+            .iter()
+            .all(|whole| compared.remove(*whole))
+    );
     // Read as what they come to: a command, an environment, a prompt, the keys of a template.
     let others = ["agents.id", "agents.prompt_file", "agents.template"].map(str::to_owned);
     let known: BTreeSet<String> = reference::known()
@@ -231,6 +235,7 @@ fn every_key_is_compared() {
             !key.starts_with("profiles.")
                 && !key.starts_with("plugins.")
                 && !key.starts_with("prices.")
+                && !key.starts_with("providers.")
                 && !key.starts_with("notify.")
                 && !key.starts_with("streams.")
                 && !key.starts_with("routing.")

@@ -89,7 +89,7 @@ fn a_plugin_that_can_t_be_used_is_a_mistake_like_any() {
         6:8 the plugin "bad" can't be used: it is bad: {"ask":1}\u{1b}[2J | its library is /lib/bad.so
         11:10 `config` must be a table, not an integer | write `config = { KEY = VALUE }`
         15:12 `protocol` can't be "godo" | did you mean "good"? It can be "acp", "opencode", "good", "bad", "worse". Name a plugin of `[[plugins]]`, or put its library into /home/user/.eisen/plugins
-        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `template`, `tier`, `url`, `base_url`, `headers`, `command`, `profile`, `env`, `model`, `thinking`, `unattended`, `session`, `tools`, `on_block`, `on_loop`, `limits`, `parent`, `zone`, `permissions`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `mcp_servers`, `restart`, `depends_on`, `owner`, `cwd`, `autostart`, `prompt`, `prompt_file`, `mode`, `auth_method`, `budget`, `worktree`
+        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `template`, `tier`, `url`, `base_url`, `headers`, `command`, `profile`, `env`, `model`, `thinking`, `unattended`, `session`, `tools`, `on_block`, `on_loop`, `limits`, `parent`, `zone`, `permissions`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `mcp_servers`, `restart`, `depends_on`, `provider`, `owner`, `cwd`, `autostart`, `prompt`, `prompt_file`, `mode`, `auth_method`, `budget`, `worktree`
     "#]]
     .assert_eq(&errors(&text.concat()));
 }

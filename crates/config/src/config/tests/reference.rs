@@ -16,14 +16,18 @@ fn full_path() -> &'static Path {
 
 /// Every key that the reader asks for, with its table.
 pub(super) fn known() -> BTreeSet<String> {
-    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nstreams = [{}]\nrouting = [{}]\ntiers = [{ candidates = [{}] }]\nprofiles.x = {}\nprices.x = {}";
+    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nstreams = [{}]\nrouting = [{}]\ntiers = [{ candidates = [{}] }]\nprofiles.x.providers.openai = {}\n\
+                providers.x = {}\nprices.x = {}";
     let (_, known) = Config::compile(full_path(), text.to_owned(), &surroundings());
     let tables: Vec<&str> = known.keys().copied().collect();
     known
         .into_iter()
         .filter(|(table, _)| !table.is_empty())
         .flat_map(|(table, keys)| keys.into_iter().map(move |key| format!("{table}.{key}")))
-        .filter(|key| !tables.contains(&key.as_str()))
+        .filter(|key| {
+            let is_below = |rest: &str| rest.is_empty() || rest.starts_with('.');
+            !tables.iter().any(|table| table.strip_prefix(key.as_str()).is_some_and(is_below))
+        })
         .collect()
 }
 
@@ -38,6 +42,8 @@ fn written() -> BTreeMap<String, Option<String>> {
         if line.starts_with('[') {
             table = line.trim_matches(['[', ']']).replace("profiles.mine", "profiles.NAME");
             table = table.replace("prices.mine", "prices.MODEL");
+            table = table.replace("providers.main", "providers.NAME");
+            table = table.replace("providers.openai", "providers.KIND");
         } else {
             let (key, value) = line.split_once(" = ").unwrap();
             let old = keys.insert(format!("{table}.{key}"), set.then(|| value.to_owned()));
@@ -71,6 +77,7 @@ fn full_toml_is_valid_also_with_every_key_set() {
         "#contents =",
         "#credentials =",
         "#timeout_s =",
+        "#key_command =",
     ];
     let mut is_candidate = false;
     let all = |line: &str| match line.strip_prefix('#') {

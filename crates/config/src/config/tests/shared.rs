@@ -155,7 +155,7 @@ patience_s = "60"
 base = "codex"
 "#;
     expect![[r#"
-        1:2 unknown key `team` at the top level | the keys here are `prices`, `profiles`, `tiers`, `slots`, `runs`, `hub`, `worktree`
+        1:2 unknown key `team` at the top level | the keys here are `prices`, `profiles`, `providers`, `tiers`, `slots`, `runs`, `hub`, `worktree`
         5:27 there is no profile "cluade-code" | did you mean "claude-code"?
         5:67 the candidate `codex` is there twice | each is tried once: keep one
         5:90 each of `candidates` must be a table, not a string | write `{ profile = "codex" }`
@@ -195,8 +195,12 @@ fn an_agent_of_a_tier_takes_a_candidate() {
     let bench = Bench::new();
     let take = |profile: &str, thinking: Option<&str>| {
         let thinking = thinking.map(str::to_owned);
-        let candidate =
-            crate::config::TierCandidate { profile: profile.to_owned(), model: None, thinking };
+        let candidate = crate::config::TierCandidate {
+            profile: profile.to_owned(),
+            model: None,
+            thinking,
+            provider: None,
+        };
         let taken = std::collections::BTreeMap::from([("ui".to_owned(), candidate)]);
         let surroundings = Surroundings { taken, ..surroundings() };
         let text = format!("{agent}{tiers}");

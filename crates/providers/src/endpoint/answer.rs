@@ -1,0 +1,140 @@
+//! The body of an answer: the endpoint's own, or the provider's as it comes, of which a copy is counted.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::open_call::OpenCall;
+use crate::counting::CallEnd;
+
+/// How long a provider may be silent within an answer.
+const SILENCE: Duration = Duration::from_secs(30 * 60);
+
+/// The body of an answer.
+pub(super) enum AnswerBody {
+    /// The endpoint's own.
+    Own(Full<Bytes>),
+    /// A provider's.
+    Passing(Box<Passing>),
+}
+
+/// A provider's answer on its way to an agent.
+pub(super) struct Passing {
+    body: Incoming,
+    /// None: it is not counted.
+    call: Option<OpenCall>,
+    heard: Instant,
+    /// Runs from the first wait on.
+    deadline: Option<Pin<Box<Sleep>>>,
+    /// The error that ends it.
+    failed: Option<BodyError>,
+}
+
+/// Why a body ends before its end.
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+impl AnswerBody {
+    pub(super) fn passing(body: Incoming, call: Option<OpenCall>) -> Self {
+        let heard = Instant::now();
+        Self::Passing(Box::new(Passing { body, call, heard, deadline: None, failed: None }))
+    }
+}
+
+impl Passing {
+    fn end(&mut self, end: CallEnd) {
+        if let Some(mut call) = self.call.take() {
+            call.end(end);
+        }
+    }
+
+    /// Whether the provider has been silent for too long.
+    fn is_silent(&mut self, cx: &mut Context<'_>) -> bool {
+        let until = self.heard + SILENCE;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        while deadline.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= until {
+                return true;
+            }
+            deadline.as_mut().reset(until);
+        }
+        false
+    }
+
+    /// Ends it by an error, which the server is told at its next look: so it first sends what it has.
+    fn fail(
+        &mut self,
+        error: BodyError,
+        cx: &Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        self.end(CallEnd::CutByProvider);
+        self.failed = Some(error);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if let Some(error) = self.failed.take() {
+            return Poll::Ready(Some(Err(error)));
+        }
+        match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.heard = Instant::now();
+                if let (Some(call), Some(data)) = (&mut self.call, frame.data_ref()) {
+                    call.feed(data);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(None) => {
+                self.end(CallEnd::Whole);
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Err(error))) => self.fail(error.into(), cx),
+            Poll::Pending if self.is_silent(cx) => self.fail("the provider is silent".into(), cx),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        // A body whose length is known is not asked for its end.
+        if self.body.is_end_stream() {
+            self.end(CallEnd::Whole);
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.get_mut() {
+            Self::Own(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Passing(passing) => passing.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Own(body) => body.is_end_stream(),
+            Self::Passing(passing) => passing.body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Own(body) => body.size_hint(),
+            Self::Passing(passing) => passing.body.size_hint(),
+        }
+    }
+}

@@ -146,6 +146,7 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the command line; returns the exit code.
 pub fn main() -> ExitCode {
+    crate::providers::receive_keys();
     let line = TypedLine::of(&Cli::command(), std::env::args_os().collect());
     let matches = command(line.asks_for_all()).get_matches_from(&line.words);
     let parsed = Cli::from_arg_matches(&matches);

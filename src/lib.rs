@@ -21,8 +21,8 @@ pub use eisen_port::{gateway, mcp, replay, serve};
 pub use eisen_protocols::{extract, plugin, remote, scripted};
 pub use eisen_providers::{counting, endpoint, model_server, provider};
 pub use eisen_runtime::{
-    access, app, branches, care, failover, home, jobs, kernel, learned_zones, program, team_file,
-    team_state, tiers, turn,
+    access, app, branches, care, failover, home, jobs, kernel, learned_zones, program, providers,
+    team_file, team_state, tiers, turn,
 };
 pub use eisen_sandbox::{confine, process, zone};
 pub use eisen_scripts::script;

@@ -24,7 +24,9 @@ use crate::jobs::{BatchEnd, BatchJob, BatchOptions, JobEnd, JobOutcome, PlannedJ
 use crate::model::BudgetLimits;
 use crate::program;
 use crate::program::Failure;
+use crate::providers::withdraw_keys;
 use crate::runs::{RunBudget, RunSpec, RunState};
+use crate::team_file;
 
 /// Run the tasks of a file, each by one agent
 ///
@@ -72,6 +74,7 @@ impl BatchArgs {
         let real = file.canonicalize().with_context(|| format!("no file {}", file.display()));
         let file = real.map_err(Failure::Usage)?;
         let workspace = repository(cwd.as_deref()).map_err(Failure::Usage)?;
+        withdraw_keys(&team_file::shared_config(&workspace)?)?;
         let eisen_dir = home::eisen_dir().map_err(Failure::Usage)?;
         let batch = BatchFile::read(&file, &eisen_dir).map_err(program::config_errors)?;
         let mut jobs = Vec::new();

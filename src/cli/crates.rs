@@ -4,7 +4,7 @@
 const PROGRAM: &str = "eisen_core";
 
 /// The crates below the program, with their rooms.
-const CRATES: [(&str, &[&str]); 15] = [
+const CRATES: [(&str, &[&str]); 16] = [
     ("eisen_agents", &["agent", "client_host", "proxy", "slots", "supervisor"]),
     ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model"]),
     ("eisen_config", &["config", "learn"]),
@@ -30,6 +30,7 @@ const CRATES: [(&str, &[&str]); 15] = [
             "learned_zones",
             "notes",
             "program",
+            "providers",
             "team_file",
             "team_state",
             "tiers",
@@ -37,6 +38,7 @@ const CRATES: [(&str, &[&str]); 15] = [
         ],
     ),
     ("eisen_sandbox", &["confine", "process", "sandbox", "zone"]),
+    ("eisen_scripts", &["script"]),
     ("eisen_team", &["budget", "capture", "conflicts", "routing", "preview", "tasks", "tracker"]),
     ("eisen_trees", &["landing", "lifecycle", "recovery", "repository", "review", "tree"]),
     ("eisen_web", &["hub", "web"]),

@@ -20,6 +20,7 @@ use crate::config::SharedConfig;
 use crate::landing::{LandingError, MergeWay};
 use crate::lifecycle;
 use crate::program::Failure;
+use crate::providers::withdraw_keys;
 use crate::team_file;
 use crate::tree::{HeldWorktree, WorktreeState};
 use crate::wire::{DelegateParams, DelegateTask};
@@ -88,6 +89,8 @@ impl MergeArgs {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = folder(global.cwd.as_deref()).map_err(Failure::Usage)?;
         let shared = team_file::shared_config(&folder)?;
+        // Its checks run what agents wrote.
+        withdraw_keys(&shared)?;
         let names = if self.all { in_order(&folder, self.commit)? } else { self.branches.clone() };
         if names.is_empty() {
             note("no branch of a task has commits to merge");

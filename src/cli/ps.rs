@@ -173,8 +173,8 @@ fn budget_lines(budgets: Vec<ListedBudget>, agents: &[AgentDetails<'_>]) -> Vec<
 
 /// Columns that are left out where the terminal is too narrow, the first one first.
 const LEAST: &[&str] = &[
-    "PEAK", "CPU", "RESTARTS", "MEMORY", "PID", "SESSIONS", "TOOLS", "OWNER", "ZONE", "SPENT",
-    "TOKENS",
+    "PEAK", "CPU", "RESTARTS", "MEMORY", "PID", "SESSIONS", "TOOLS", "PROVIDER", "OWNER", "ZONE",
+    "SPENT", "TOKENS",
 ];
 
 fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
@@ -184,6 +184,7 @@ fn lines(agents: &[AgentDetails<'_>]) -> Vec<String> {
 
 fn table(agents: &[AgentDetails<'_>]) -> Table {
     let has_owner = agents.iter().any(|agent| agent.owner.is_some());
+    let has_provider = agents.iter().any(|agent| agent.provider.is_some());
     let has_reason = agents.iter().any(|agent| agent.status.reason.is_some());
     let mut titles = vec![
         "AGENT",
@@ -200,12 +201,14 @@ fn table(agents: &[AgentDetails<'_>]) -> Table {
         ">COST",
         "TOOLS",
     ];
+    titles.extend(has_provider.then_some("PROVIDER"));
     titles.extend(has_owner.then_some("OWNER"));
     titles.extend(has_reason.then_some("REASON"));
     let mut table = Table::new(&titles).leaving_out(LEAST);
     for agent in agents {
         let mut row = AgentFigures(agent).cells();
         let or = |known: Option<&str>, none: &str| known.map_or(none.into(), |it| plain(it).into());
+        row.extend(has_provider.then(|| or(agent.provider.as_deref(), "-")));
         row.extend(has_owner.then(|| or(agent.owner.as_deref(), "-")));
         row.extend(has_reason.then(|| or(agent.status.reason.as_deref(), "")));
         table.row(row);

@@ -24,6 +24,7 @@ use crate::home;
 use crate::jobs;
 use crate::jobs::RunEnd;
 use crate::program::Failure;
+use crate::providers::withdraw_keys;
 use crate::runs::{RunBudget, RunSpec, RunStatus};
 use crate::team_file;
 use crate::team_file::RunOptions;
@@ -86,6 +87,11 @@ impl RunArgs {
             return jobs::run_prepared(id).await.map(|end| exit_code(&end.state));
         }
         let is_json = self.json;
+        if above.is_none() {
+            // Before standard input is read.
+            let folder = folder(cwd.as_deref()).map_err(Failure::Usage)?;
+            withdraw_keys(&team_file::shared_config(&folder)?)?;
+        }
         let spec = self.spec().map_err(Failure::Usage)?;
         if let Some(team) = above {
             return nested::run(&team, &spec, |end| report(end, None, is_json)).await;
@@ -144,6 +150,7 @@ fn options_in(
         let path = std::env::var("PATH").unwrap_or_default();
         spec.profile = installed_profile(&path).map(str::to_owned);
     }
+    let candidate = first.cloned();
     let profile = spec.profile.clone().or_else(|| Some(first?.profile.clone()));
     if profile.is_none() && spec.command.is_empty() {
         note(ErrorReport(team_file::nobody_installed(&workspace).error()));
@@ -151,7 +158,7 @@ fn options_in(
     }
     let worktree = Worktrees::new(&home::eisen_dir().map_err(Failure::Usage)?).around(&workspace);
     let worktree = worktree.map(|tree| tree.variables());
-    Ok(Some(RunOptions { spec, workspace, profile, begins_with, known, worktree }))
+    Ok(Some(RunOptions { spec, workspace, profile, candidate, begins_with, known, worktree }))
 }
 
 /// A run in the worktree that it asks for, which is made ready; says what a person should know of it. None: there is no

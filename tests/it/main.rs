@@ -14,6 +14,7 @@ mod map;
 mod notify;
 mod plugins;
 mod process;
+mod providers;
 mod proxy;
 mod routing;
 mod serve;

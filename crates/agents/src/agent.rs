@@ -29,6 +29,7 @@ use crate::conflicts::Conflicts;
 use crate::metrics::Tally;
 use crate::model::{AgentId, OnLoop, OnViolation, TakenCandidate, TeamMemory, UsageScope};
 use crate::process::{Command, Launcher, Limits};
+use crate::proxy::ModelCalls;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -72,6 +73,8 @@ pub struct AgentSettings {
     pub uncounted_mode: Option<String>,
     /// Where what it spends is counted.
     pub account: Account,
+    /// Its model calls, if they go by the team's endpoint.
+    pub model_calls: Option<Arc<ModelCalls>>,
     /// Open a session once it is initialized.
     pub session: bool,
     /// Sent once the session is open.

@@ -9,6 +9,7 @@ mod handle;
 mod inlet;
 mod live_calls;
 mod loops;
+mod model_calls;
 mod outlet;
 mod permits;
 mod prevented;
@@ -34,6 +35,7 @@ use crate::zone::{Bounds, Zone};
 pub use branches::{Branches, Opening};
 pub use handle::{EndedTurn, RelayHandle};
 pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext, WriteContext};
+pub use model_calls::{CallOutcome, ModelCalls};
 pub use permits::Permits;
 
 pub use vitals::{ProxyState, Vitals, Waits};
@@ -52,6 +54,9 @@ pub struct Proxy {
     pub files: Option<RunFiles>,
     /// Where what the agent spends is counted.
     pub account: Account,
+    /// The model calls that the team's endpoint counts; what the agent reports itself is only compared then. None:
+    /// its own reports are what counts.
+    pub model_calls: Option<Arc<ModelCalls>>,
     /// Counts the lines, once somebody reads that.
     pub tally: Arc<Tally>,
 }

@@ -16,6 +16,7 @@ mod file_change;
 mod grant;
 mod graph;
 mod id;
+mod kept_call;
 mod kept_files;
 mod lines;
 mod loops;
@@ -61,6 +62,7 @@ pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };
 pub use id::{AgentId, BlockedId, ConflictId, SessionId, SessionKey, TaskId, is_name};
+pub use kept_call::KeptCall;
 pub use kept_files::{KeptFiles, KeptForm};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};

@@ -23,6 +23,7 @@ mod gone;
 mod ids;
 mod kept;
 mod migrations;
+mod model_call;
 mod names;
 mod outside;
 mod payload;

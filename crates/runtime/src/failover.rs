@@ -40,15 +40,15 @@ pub(crate) fn begin_cooldown(
     Ok(Some(until))
 }
 
-/// Begins the cool-down of a profile, for the account that it has on this machine. One that is not known has none.
+/// Begins the cool-down of a profile, for the provider that it names or the account that it has on this machine. One that is not known has none.
 pub(crate) fn cool_down(
     kept: &Cooldowns,
     shared: &SharedConfig,
-    profile: &str,
+    (profile, provider): (&str, Option<&str>),
     model: Option<&str>,
     setback: &Setback,
 ) -> std::io::Result<Option<TimestampMs>> {
-    let found = shared.on_machine(profile, &|name| std::env::var(name).ok());
+    let found = shared.on_machine(profile, provider, &|name| std::env::var(name).ok());
     let Some(found) = found else { return Ok(setback.again_at) };
     let login = kept.login(&found)?;
     begin_cooldown(kept, shared, shared.base_of(profile), login, model, setback)

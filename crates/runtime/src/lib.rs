@@ -15,6 +15,7 @@ pub mod kernel;
 pub mod learned_zones;
 pub mod notes;
 pub mod program;
+pub mod providers;
 pub mod team_file;
 pub mod team_state;
 pub mod tiers;
@@ -28,6 +29,7 @@ use eisen_graph::{graph, watch};
 use eisen_memory::{changes, journal, session, undo};
 use eisen_port::{replay, serve};
 use eisen_protocols::{extract, plugin, remote};
+use eisen_providers::{counting, endpoint, provider};
 use eisen_sandbox::{confine, process, sandbox, zone};
 use eisen_team::{budget, capture, conflicts, routing, tasks, tracker};
 #[cfg(test)]

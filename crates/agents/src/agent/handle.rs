@@ -1,5 +1,6 @@
 //! The handle of an agent: what others ask of it, and how that fails.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::DuplexStream;
@@ -223,6 +224,12 @@ impl AgentHandle {
     /// Returns the prompt by which the agent compresses its context; None if unknown.
     pub fn compress_prompt(&self) -> Option<String> {
         self.run.borrow().as_ref()?.host.compress_prompt()
+    }
+
+    /// The provider of the team's that its model calls go to; None: they go elsewhere, or it does not run.
+    pub fn provider(&self) -> Option<Arc<str>> {
+        let run = self.run.borrow();
+        run.as_ref()?.model_calls.as_ref().map(|calls| Arc::clone(calls.provider()))
     }
 
     /// Whether its program shows its model the tools that it lists; None: unknown, or it has none.

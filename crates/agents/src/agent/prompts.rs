@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::Surroundings;
 use crate::budget::{Account, Reservation};
@@ -15,7 +16,7 @@ use crate::client_host::{
     team_block,
 };
 use crate::model::{AgentId, AgentState, SessionId, SessionKey};
-use crate::proxy::{LiveCalls, RelayHandle, Vitals};
+use crate::proxy::{LiveCalls, ModelCalls, RelayHandle, Vitals};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 
@@ -47,6 +48,9 @@ fn because(reason: Option<&String>) -> String {
 /// Pause after a briefing that the orchestrator answered with an error.
 const BRIEF_AGAIN: Duration = Duration::from_secs(5);
 
+/// How long the end of a turn waits for what its last model calls took: the provider may close them behind the agent.
+const CALLS_END: Duration = Duration::from_millis(500);
+
 /// Handle of a run, valid from the agent's spawn to its exit.
 #[derive(Clone, Debug)]
 pub(super) struct RunHandle {
@@ -57,6 +61,8 @@ pub(super) struct RunHandle {
     pub(super) calls: Arc<LiveCalls>,
     /// Where its prompts get their share of a budget.
     pub(super) account: Account,
+    /// Its model calls, if they go by the team's endpoint.
+    pub(super) model_calls: Option<Arc<ModelCalls>>,
     /// Captures what it writes; None without a journal.
     pub(super) files: Option<RunFiles>,
     /// Edition of the settings that the run was started with.
@@ -89,6 +95,9 @@ impl RunHandle {
     /// in turns that have ended.
     pub(super) async fn settled(&self, tracker: &TrackerHandle) {
         self.relay.settled().await;
+        if let Some(calls) = &self.model_calls {
+            let _ = timeout(CALLS_END, calls.idle()).await;
+        }
         if let Some(files) = &self.files {
             files.settled().await;
         }
@@ -174,6 +183,13 @@ impl RunHandle {
                 blocked: Vec::new(),
                 refused: Vec::new(),
             },
+            // What its provider answered says more than what the agent makes of it.
+            (Err(HostError::Refused { method, code, message }), _) => {
+                let by_provider = end.filter(|_| self.model_calls.is_some());
+                let reason = by_provider.and_then(|end| end.reason);
+                let message = reason.map_or(message, |reason| reason.to_string());
+                return Err(HostError::Refused { method, code, message }.into());
+            }
             (outcome, _) => outcome?,
         };
         if let Some(end) = end {

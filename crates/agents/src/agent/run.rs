@@ -18,6 +18,7 @@ use super::plugged::{DUPLEX, Plugged, Wires, translated};
 use super::prompts::{Handover, RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::{AgentSettings, Surroundings, locks, pending_or, text_blocks, watch_over};
+use crate::budget::BudgetStanding;
 use crate::bus::Bus;
 use crate::capture::RunFiles;
 use crate::client_host::{HostError, HostHandle, PromptDraft, Screens, Urgency};
@@ -148,9 +149,6 @@ impl Run {
         beside.spawn(enforce(settings.account.standing(), relay_handle.clone()));
         let cpu_ms = move || family.usage().cpu_ms;
         beside.spawn(watch_over(vitals.clone(), settings.stall_after, cpu_ms, concern_sender));
-        let mut standing = settings.account.standing();
-        // It may be refused from the start.
-        standing.mark_changed();
         let (log, id, pid) = (settings.log.clone(), settings.id.clone(), process.pid());
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         let losses = files.as_ref().map_or_else(|| watch::channel(None).1, RunFiles::lost);
@@ -164,6 +162,7 @@ impl Run {
                 vitals,
                 calls: running,
                 account: settings.account.clone(),
+                model_calls: settings.model_calls.clone(),
                 files,
                 edition: settings.edition,
                 handover,
@@ -173,7 +172,7 @@ impl Run {
             wires,
             ordered: false,
             broken,
-            concerns: Concerns::new([moved, concern, plugin_concern, losses], standing),
+            concerns: Concerns::new([moved, concern, plugin_concern, losses], standing(settings)),
             held_up,
             beside,
             private,
@@ -295,6 +294,13 @@ impl Run {
     }
 }
 
+/// How the agent stands with its budgets, by which it may be refused from the start.
+fn standing(settings: &AgentSettings) -> watch::Receiver<BudgetStanding> {
+    let mut standing = settings.account.standing();
+    standing.mark_changed();
+    standing
+}
+
 /// Gives the host of a run what it shares with the proxy.
 fn equip(
     host: &HostHandle,
@@ -333,6 +339,9 @@ fn proxy(
     plugged: bool,
 ) -> Proxy {
     let RunParts { running, vitals, files } = parts;
+    if let Some(calls) = &settings.model_calls {
+        calls.follow(vitals.clone());
+    }
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
     let extractor = extractor.counting(settings.usage, settings.uncounted_mode.clone());
     let extractor = extractor.finding_loops(settings.on_loop != OnLoop::Off).leaving_outputs();
@@ -346,6 +355,7 @@ fn proxy(
         vitals,
         files,
         account: settings.account.clone(),
+        model_calls: settings.model_calls.clone(),
         tally: team.tally.clone(),
     }
 }

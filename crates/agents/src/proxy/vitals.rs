@@ -100,10 +100,15 @@ impl Vitals {
                 state.trouble = None;
             }),
             ActivityKind::Troubled { why } => {
-                self.state.send_modify(|state| state.trouble = Some(Arc::clone(why)));
+                self.troubled(why);
             }
             _ => {}
         }
+    }
+
+    /// Records a trouble that is known otherwise than by its lines.
+    pub fn troubled(&self, why: &Arc<str>) {
+        self.state.send_modify(|state| state.trouble = Some(Arc::clone(why)));
     }
 
     /// Marks the agent as waiting, until the result is dropped.

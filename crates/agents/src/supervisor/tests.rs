@@ -96,6 +96,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             usage: UsageScope::Turn,
             uncounted_mode: None,
             account: Account::unlimited(AgentId::new(id)),
+            model_calls: None,
             session: true,
             prompt: None,
             orchestrator_permits: false,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::named::named;
-use super::{Action, BlockedAccess, FileChange, GrantSpan, Model, SeenBy, Spending, Usage, Via};
+use super::{
+    Action, BlockedAccess, FileChange, GrantSpan, KeptCall, Model, SeenBy, Spending, Usage, Via,
+};
 
 /// An event of a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -32,6 +34,8 @@ pub enum Record {
     Usage(Usage),
     /// Model calls were made.
     Spent(Spending),
+    /// A model was called, by a provider that records.
+    ModelCall(Arc<KeptCall>),
     /// The agent compacted its context.
     Compacted,
     /// The agent's request `id`, with the `params`.
@@ -72,6 +76,7 @@ impl Record {
             Self::Prompt(text) | Self::Update(text) => text.len(),
             Self::FileChanged(change) => change.path.text.len() * 2 + 256,
             Self::FileRead { path, .. } => path.len(),
+            Self::ModelCall(call) => call.request.len() + call.answer.len(),
             Self::PathUsed(used) => used.path.len(),
             Self::PermissionAsked { params, .. } => params.len(),
             Self::PermissionAnswered { result, .. } => result.as_ref().map_or(0, |text| text.len()),

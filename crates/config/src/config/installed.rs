@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::SharedConfig;
 use super::check::install;
 pub use super::launch::find_program;
 use super::launch::{WITHOUT_ACP, installed_without_adapter};
 use super::login_file::{has_login, places};
 use super::profiles::{Profile, built_in, login_files};
+use super::providers::NO_PROVIDER;
+use super::{Provider, SharedConfig};
 
 /// An agent with a profile: the program to look for, and its installation.
 #[derive(Debug)]
@@ -57,6 +58,8 @@ pub enum Login {
     Variable(String),
     /// This file is there.
     File(PathBuf),
+    /// The configuration leads it to this provider, so that it needs none.
+    Provider(String),
     /// None of the files and variables in which its maker keeps a login.
     NotFound(Vec<String>),
     /// Where its maker keeps a login is not known, or not visible.
@@ -107,10 +110,11 @@ pub struct ProfileOnMachine {
 }
 
 impl SharedConfig {
-    /// Looks a profile's agent up on this machine; None: there is no such profile.
+    /// Looks a profile's agent up on this machine, which may name a `provider`; None: there is no such profile.
     pub fn on_machine(
         &self,
         profile: &str,
+        provider: Option<&str>,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Option<ProfileOnMachine> {
         let own = self.profiles.get(profile);
@@ -120,11 +124,33 @@ impl SharedConfig {
         // Where it is a module of a program, nothing says that it is not installed.
         let program = known.programs().find_map(|program| find_program(program, &path));
         let login = login(known, login_files(self.base_of(profile)), &variable);
+        let login = self.with_provider(known, provider, login);
         let login_value = match &login {
             Login::Variable(name) => variable(name),
             _ => None,
         };
         Some(ProfileOnMachine { program, login, login_value, install: known.install.clone() })
+    }
+
+    /// The account of an agent that may have a provider: the one that it names, or the only one that it takes if it is
+    /// not logged in.
+    fn with_provider(&self, profile: &Profile, named: Option<&str>, login: Login) -> Login {
+        if let Some(name) = named {
+            return if name == NO_PROVIDER { login } else { Login::Provider(name.to_owned()) };
+        }
+        let is_own = match &login {
+            Login::Variable(name) => !self.key_variables().contains(name.as_str()),
+            Login::File(_) => true,
+            Login::Provider(_) | Login::NotFound(_) | Login::Unknown => false,
+        };
+        let fits = |provider: &&Provider| {
+            profile.providers.get(&provider.kind).is_some_and(|form| !form.only_named)
+        };
+        let mut fitting = self.providers.values().filter(fits).filter(|_| !is_own);
+        match (fitting.next(), fitting.next()) {
+            (Some(only), None) => Login::Provider(only.name.clone()),
+            _ => login,
+        }
     }
 }
 

@@ -74,7 +74,7 @@ impl Starter {
         let path = variable("PATH").unwrap_or_default();
         let mut found = installed(&path, variable);
         found.sort_by_key(|agent| match agent.login {
-            Login::Variable(_) | Login::File(_) => 0,
+            Login::Variable(_) | Login::File(_) | Login::Provider(_) => 0,
             Login::Unknown => 1,
             Login::NotFound(_) => 2,
         });

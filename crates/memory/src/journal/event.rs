@@ -40,6 +40,7 @@ event_types! {
     PLAN = "plan",
     USAGE = "usage",
     USAGE_SPENT = "usage.spent",
+    MODEL_CALL = "model.call",
     COMPACT = "compact",
     TURN_END = "turn.end",
     TURN_FAILED = "turn.failed",

@@ -194,6 +194,9 @@ impl Fold {
             Record::Spent(spending) => {
                 self.push(key, EventType::USAGE_SPENT, &super::spending::payload(spending), at);
             }
+            Record::ModelCall(call) => {
+                self.push(key, EventType::MODEL_CALL, &super::model_call::payload(call), at);
+            }
             Record::Compacted => self.push(key, EventType::COMPACT, &json!({}), at),
             Record::Model(model) => {
                 let model = ModelPayload { id: model.id.to_string(), name: model.name.to_string() };

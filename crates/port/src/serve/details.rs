@@ -1,6 +1,7 @@
 //! Owns an agent's details, and turns them into their form on the wire.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::client_host::Chosen;
 use crate::mcp::ToolUse;
@@ -25,6 +26,8 @@ pub struct AgentDetails {
     pub compress: Option<String>,
     /// Whether its program shows its model the tools that it lists; None if unknown.
     pub shows_tools: Option<bool>,
+    /// The provider of the team's that its model calls go to.
+    pub provider: Option<Arc<str>>,
     pub sessions: Vec<SessionDetails>,
     /// The memory of all its processes; None if unknown.
     pub memory_bytes: Option<u64>,
@@ -47,6 +50,7 @@ impl AgentDetails {
             is_observed: false,
             compress: None,
             shows_tools: None,
+            provider: None,
             sessions: Vec::new(),
             memory_bytes: None,
             cpu_ms: None,
@@ -91,6 +95,7 @@ pub(super) fn on_wire<'a>(
         zone_observed: details.is_observed,
         allowed: allowed.map_or(&[][..], Vec::as_slice).into(),
         compress: details.compress.as_deref().map(Cow::from),
+        provider: details.provider.as_deref().map(Cow::from),
         sessions: details.sessions.iter().map(session).collect(),
         memory_bytes: details.memory_bytes,
         cpu_ms: details.cpu_ms,

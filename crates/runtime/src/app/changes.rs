@@ -119,7 +119,9 @@ impl Changes {
                     let _ = reply.send(self.start_helper(helper).await);
                 }
                 TeamCommand::StartRun(id, parent, spec, earlier, reply) => {
-                    let started = self.start_run(id, &parent, *spec, earlier.as_deref()).await;
+                    // It is large.
+                    let started = self.start_run(id, &parent, *spec, earlier.as_deref());
+                    let started = Box::pin(started).await;
                     let _ = reply.send(started);
                 }
                 TeamCommand::EndHelper(end, reply) => {
@@ -238,6 +240,8 @@ impl Changes {
         let edition = self.editions.last_key_value().map_or(0, |(last, _)| last + 1);
         let trees = self.conditions.trees.make(&config, note).await;
         let trees = trees.map_err(|error| conflict(format!("{error:#}")));
+        let keys = Box::pin(self.conditions.providers.ready(&config)).await;
+        let trees = trees.and(keys.map_err(|error| conflict(format!("{error:#}"))));
         let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
         let members = blocking(move || conditions.members(&next, edition)).await?;
         let members = members.map_err(|error| Refused::wrong(format!("{error:#}")));
@@ -276,6 +280,7 @@ impl Changes {
         self.supervisor.set_capacity(limits::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;
         self.conditions.trees.keep_those_of(&self.current);
+        self.conditions.providers.keep_those_of(&self.current);
         self.forget_finished(edition);
         Ok(left)
     }

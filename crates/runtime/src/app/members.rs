@@ -28,6 +28,7 @@ use crate::journal::Journal;
 use crate::kept::make_folder;
 use crate::model::{AgentId, SessionId, SessionKey, UsageScope};
 use crate::process::{Command, Limits};
+use crate::providers::{LedAgent, TeamProviders};
 use crate::remote;
 use crate::routing::{self, Orchestrator};
 use crate::runs::TeamRuns;
@@ -58,6 +59,7 @@ pub(crate) struct Conditions {
     /// None: switched off.
     pub(crate) journal: Option<Journal>,
     pub(crate) budgets: Budgets,
+    pub(crate) providers: TeamProviders,
     pub(crate) owners: AgentOwners,
     /// None: not looked for.
     pub(crate) conflicts: Option<Conflicts>,
@@ -119,10 +121,13 @@ impl Conditions {
         edition: u64,
     ) -> anyhow::Result<Member> {
         let is_orchestrator = config.orchestrator.agent.as_ref() == Some(&agent.id);
-        let bounds = self.bounds(agent, &zone)?;
+        let led = self.providers.lead(agent)?;
+        let bounds = self.bounds(agent, &zone, led.as_ref())?;
         let (command, own) = agent.launch(bounds.is_some());
         let mut environment = self.environment(agent, own, is_orchestrator);
         environment.extend(self.genealogy(config, agent));
+        let withheld = self.providers.withheld(led.as_ref()).into_iter();
+        environment.extend(withheld.map(|name| (name, String::new())));
         let is_confined = bounds.is_some();
         if let Some(bounds) = &bounds {
             let private = bounds.reach().private.to_string_lossy();
@@ -135,9 +140,9 @@ impl Conditions {
             edition,
             command: Command {
                 program: command[0].clone().into(),
-                args: command[1..].iter().map(Into::into).collect(),
+                args: command[1..].iter().chain(args_of(led.as_ref())).map(Into::into).collect(),
                 cwd: agent.cwd.clone(),
-                env: for_itself(agent, environment.clone()),
+                env: for_itself(agent, led.as_ref(), environment.clone()),
             },
             log: log(&self.eisen_dir, &config.team.name, &agent.id),
             zone,
@@ -177,6 +182,7 @@ impl Conditions {
             usage: usage_scope(agent),
             uncounted_mode: Some(agent.profile.uncounted_mode.clone()).filter(|it| !it.is_empty()),
             account: self.budgets.account(&agent.id, agent.model.as_deref().map(Into::into)),
+            model_calls: led.map(|led| led.calls),
             session: agent.session,
             prompt: agent.prompt.clone(),
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,
@@ -201,6 +207,7 @@ impl Conditions {
         &self,
         agent: &config::Agent,
         zone: &Arc<Zone>,
+        led: Option<&LedAgent>,
     ) -> anyhow::Result<Option<Arc<Bounds>>> {
         let kernel = &self.kernel;
         match agent.zone.enforce {
@@ -227,6 +234,7 @@ impl Conditions {
         let mut reach = agent.reach(&private, Some(&self.private));
         // Its client starts this program for the tools of the team.
         reach.readable.extend(GrantedPlace::now(&environment::program()));
+        reach.readable.extend(led.and_then(|led| GrantedPlace::now(led.folder.as_ref()?)));
         let bounds = Bounds::new(zone.clone(), reach);
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
         match bounds.held_alone() {
@@ -351,11 +359,13 @@ fn usage_scope(agent: &config::Agent) -> UsageScope {
 }
 
 /// The environment of an agent's own process. What it starts does not get the headers of one that runs
-/// elsewhere.
+/// elsewhere, and its terminals not the token of its provider.
 fn for_itself(
     agent: &config::Agent,
+    led: Option<&LedAgent>,
     mut env: BTreeMap<String, String>,
 ) -> BTreeMap<String, String> {
+    env.extend(led.into_iter().flat_map(|led| led.launch.env.clone()));
     if let Some(remote) = &agent.remote {
         let headers = remote.headers.iter().map(|(name, value)| (name.as_str(), value.reveal()));
         let headers: serde_json::Map<_, _> =
@@ -363,6 +373,10 @@ fn for_itself(
         env.insert(remote::HEADERS.to_owned(), serde_json::Value::Object(headers).to_string());
     }
     env
+}
+
+fn args_of(led: Option<&LedAgent>) -> &[String] {
+    led.map_or(&[], |led| &led.launch.args)
 }
 
 fn restarts(agent: &config::Agent) -> Restarts {

@@ -144,10 +144,9 @@ async fn run(
     let family = launcher.family(Limits::default());
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
     let status = ObservedStatus::new(&agent, process.pid(), bus.clone());
-    let vitals = Vitals::new();
-    let (plugin_problem, problem) = watch::channel(None);
-    let (own, ended) = (vitals.clone(), cancel.clone());
-    wiring.tasks.spawn(status.clone().log_problems(own, family.clone(), problem, ended));
+    let (vitals, (plugin_problem, problem)) = (Vitals::new(), watch::channel(None));
+    let own = vitals.clone();
+    wiring.tasks.spawn(status.clone().log_problems(own, family.clone(), problem, cancel.clone()));
     wiring.watch_unconfined(&workspace, eisen_dir, options.graph);
     let server = Server::new(
         listener,
@@ -171,6 +170,7 @@ async fn run(
     )?;
     let proxy = Proxy {
         account: crate::budget::Account::unlimited(agent.clone()),
+        model_calls: None,
         agent,
         extractor,
         tracker: tracker.clone(),
@@ -181,8 +181,8 @@ async fn run(
         tally: Arc::default(),
     };
     let (exited, ended) = oneshot::channel();
-    let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)
-        .context("cannot relay between the editor and the agent")?;
+    let relaying = relay(proxy, stdio.stdout, stdio.stdin, ended);
+    let (relay, relayed) = relaying.context("cannot relay between the editor and the agent")?;
     let mut plugin_task = Box::pin(PluginTask::serve(plugin_task, &relay));
 
     let End { exit, signalled, failed } =

@@ -67,6 +67,7 @@ pub(crate) fn supervised(
     page: WebPage,
     streams: TeamStreams,
 ) -> Arc<Supervised> {
+    conditions.providers.know(roster.clone());
     let (tracker, owners) = (wiring.tracker.clone(), wiring.owners.clone());
     let reviews = TeamReviews::of(config, &conditions.trees);
     let branches = TeamBranches::of(config, &conditions.trees);

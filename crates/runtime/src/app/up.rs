@@ -26,6 +26,7 @@ use crate::app::{
     telemetry, undo,
 };
 use crate::branches::TeamTrees;
+use crate::budget::Budgets;
 use crate::bus::Bus;
 use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Team};
@@ -41,6 +42,7 @@ use crate::kernel::warn_of_tier;
 use crate::model::TeamMemory;
 use crate::process::Launcher;
 use crate::program::{Failure, StopSignal, StopSignals, announce_port, limits, note};
+use crate::providers::{TeamProviders, withdraw_keys};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Ledger, Remains, RunFile, Tokens};
 use crate::slots::{Machine, Slots};
@@ -76,12 +78,13 @@ pub struct UpOptions {
 pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let usage = |error: anyhow::Error| Failure::Usage(error);
     let depth = environment::depth().map_err(|error| usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(usage)?;
+    let layered = load(&options.config, &eisen_dir)?;
+    withdraw_keys(&layered.config.shared)?;
     if options.console.is_some() {
         // Survive the terminal.
         nix::unistd::setsid().map_err(|errno| Failure::Run(errno.into()))?;
     }
-    let eisen_dir = environment::eisen_dir().map_err(usage)?;
-    let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
     let UpOptions { config: file, port, web, console, mode, prompt } = options;
     let output = console.map_or(Output::Console, |file| Output::File(ConsoleFile::new(file)));
@@ -145,7 +148,6 @@ pub(crate) async fn run_team<T>(
 
     let (scratch, workspace) = scratch::workspace(&config.team, &ledger)?;
     let private = scratch::private(&private)?;
-    crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
     let kernel = trial::begin(launcher.clone(), private.path().to_owned(), &eisen_dir);
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
@@ -168,6 +170,7 @@ pub(crate) async fn run_team<T>(
         kernel: kernel.await,
         answers: answer_sender,
         journal: wiring.journal.clone(),
+        providers: providers(&config, &mut wiring, &budgets, private.path()).await?,
         budgets,
         owners: wiring.owners.clone(),
         conflicts: wiring.conflicts.clone().filter(Conflicts::looks),
@@ -184,10 +187,10 @@ pub(crate) async fn run_team<T>(
     let undoer = undo::undoer(&wiring, roster.clone(), &workspace).await;
     killed_run::catch_up(&wiring, &workspace, killed_at).await;
     let web = WebPage::of_team(web, &config, &conditions, &cancel);
-    let page = web.clone();
     let channels =
         notices::start(&config, &surroundings, &roster, &conditions.budgets, &web, &notices);
     let (changes, commands) = changes_of(&mut wiring, roster.clone());
+    let page = web.clone();
     let team =
         supervised(&wiring, &conditions, &config, roster.clone(), changes, undoer, page, streams);
     let sources =
@@ -217,6 +220,29 @@ pub(crate) async fn run_team<T>(
     Ok((done, closing.boxed()))
 }
 
+/// Starts the endpoint that stands in for the team's providers, if it has any.
+async fn providers(
+    config: &Config,
+    wiring: &mut Wiring,
+    budgets: &Budgets,
+    private: &Path,
+) -> anyhow::Result<TeamProviders> {
+    let counts = (wiring.tracker.clone(), budgets.clone());
+    let folder = led_folder(private);
+    let (providers, serving) =
+        TeamProviders::start(config, counts, folder, wiring.cancel.clone()).await?;
+    wiring.tasks.spawn(serving);
+    Ok(providers)
+}
+
+/// The folder for the files that lead agents to their providers: beside that for their temporary files, in which
+/// each has its own part alone.
+fn led_folder(private: &Path) -> PathBuf {
+    let mut name = private.as_os_str().to_owned();
+    name.push("-led");
+    name.into()
+}
+
 /// The members of a team, whose worktrees are ready, and the rules for routing.
 async fn members_of(
     config: &Config,
@@ -228,6 +254,11 @@ async fn members_of(
         biased;
         ready = conditions.trees.make(config, note) => ready?,
         _ = stop.next() => anyhow::bail!("stopped before the worktrees of agents were ready"),
+    }
+    tokio::select! {
+        biased;
+        ready = conditions.providers.ready(config) => ready?,
+        _ = stop.next() => anyhow::bail!("stopped before the keys of providers were there"),
     }
     conditions.members(config, 0)
 }
@@ -361,7 +392,7 @@ fn run_file(
     let Team { name, workspace, scratch, .. } = &config.team;
     let private = scratch::new_path()?;
     let remains = Remains {
-        folders: vec![private.clone(), journals::drafts(eisen_dir, name)],
+        folders: vec![private.clone(), led_folder(&private), journals::drafts(eisen_dir, name)],
         workspace: (!scratch).then(|| workspace.clone()),
         ..leftovers::remains()
     };
@@ -369,7 +400,7 @@ fn run_file(
 }
 
 /// Records the cgroup of the agents in the ledger, prints the port, and logs hints about the
-/// configuration.
+/// configuration. What agents leave behind is this process's from then on.
 fn announce(
     layered: &Layered,
     eisen_dir: &Path,
@@ -387,6 +418,7 @@ fn announce(
         announce_port(address.port());
     }
     log_overlay(layered, eisen_dir)?;
+    crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
     Ok(ledger)
 }
 

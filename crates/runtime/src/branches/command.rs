@@ -72,6 +72,7 @@ pub(super) async fn run(
         spec: RunSpec { command: vec!["sh".to_owned()], ..RunSpec::default() },
         workspace: folder.to_owned(),
         profile: None,
+        candidate: None,
         begins_with: None,
         known: toml::Table::new(),
         worktree: None,

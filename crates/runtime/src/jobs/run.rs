@@ -20,13 +20,14 @@ use self::waits::{Admitted, WaitsBy};
 use crate::app::members::TeamSlots;
 use crate::app::up::{Output, TeamStart};
 use crate::changes::{self, Asked};
-use crate::config::Layered;
+use crate::config::{Layered, SharedConfig};
 use crate::console::ConsoleFile;
 use crate::home::environment;
 use crate::home::journals;
 use crate::journal::Store;
 use crate::process;
-use crate::program::{Failure, StopSignals};
+use crate::program::{Failure, StopSignals, config_errors};
+use crate::providers::{hand_keys_on, withdraw_keys};
 use crate::runs::{Attachment, ChangedFiles, RunFolder, RunId, RunState, RunStatus, find_run};
 use crate::slots::Slots;
 use crate::team_file::load;
@@ -94,10 +95,12 @@ pub fn check_run(options: &RunOptions) -> Result<(), Failure> {
 
 /// Performs a run that another process has prepared.
 pub async fn run_prepared(id: &str) -> Result<RunEnd, Failure> {
-    // Survive the terminal.
-    nix::unistd::setsid().map_err(|errno| Failure::Run(errno.into()))?;
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let folder = find_run(&eisen_dir, id).map_err(|error| Failure::Usage(error.into()))?;
+    let shared = SharedConfig::read(&eisen_dir, Some(&folder.config())).map_err(config_errors)?;
+    withdraw_keys(&shared)?;
+    // Survive the terminal.
+    nix::unistd::setsid().map_err(|errno| Failure::Run(errno.into()))?;
     let depth = folder.state().map_err(|error| Failure::Run(error.into()))?.depth;
     // It is large, and there is one.
     Box::pin(perform(&folder, None, eisen_dir, depth, watch::Sender::default())).await
@@ -166,8 +169,8 @@ fn hand_over(folder: &RunFolder) -> anyhow::Result<()> {
     let console = ConsoleFile::open(&folder.console())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["run", "--prepared", folder.id()]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(console);
-    let mut child = command.spawn()?;
+    command.stdout(Stdio::null()).stderr(console);
+    let mut child = hand_keys_on(&mut command)?;
     while folder.state()?.pid == std::process::id() {
         if let Some(ended) = child.try_wait()? {
             let said = std::fs::read_to_string(folder.console()).unwrap_or_default();

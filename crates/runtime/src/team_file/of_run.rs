@@ -16,6 +16,8 @@ pub struct RunOptions {
     pub workspace: PathBuf,
     /// The profile of its agent, with a tier that of the first candidate. None: `spec` has a command.
     pub profile: Option<String>,
+    /// The first candidate of its tier, as which its configuration is checked before it is started.
+    pub candidate: Option<TierCandidate>,
     /// None: a new session.
     pub begins_with: Option<EarlierSession>,
     /// `[profiles]`, `[prices]`, … of a configuration, as it has them.
@@ -39,7 +41,7 @@ pub(crate) fn agent_keys(spec: &RunSpec, allowed: Option<&[String]>) -> AgentTab
 
 /// The text of the `eisen.toml` of a run.
 pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml::ser::Error> {
-    let RunOptions { spec, workspace, profile, begins_with, known, worktree } = options;
+    let RunOptions { spec, workspace, profile, candidate, begins_with, known, worktree } = options;
     let whole = ["**".to_owned()];
     let allowed = if spec.zone.is_empty() { &whole } else { &spec.zone[..] };
     let mut agent = agent_keys(spec, Some(allowed));
@@ -75,7 +77,10 @@ pub(crate) fn team_file(options: &RunOptions, team: &str) -> Result<String, toml
     {
         all.insert(key.to_owned(), Value::try_from(value)?);
     }
-    Ok(all.to_string())
+    let text = all.to_string();
+    let id = profile.as_deref().unwrap_or("agent");
+    let of_tier = candidate.as_ref().and_then(|first| for_candidate(&text, id, first));
+    Ok(of_tier.unwrap_or(text))
 }
 
 /// The text of a run's configuration with another agent, one of a tier's candidates; None if it is no

@@ -52,7 +52,8 @@ pub fn standings(
     };
     let mut all = Vec::new();
     for candidate in in_order(shared, tier, last.as_deref()) {
-        let found = shared.on_machine(&candidate.profile, variable);
+        let provider = candidate.provider.as_deref();
+        let found = shared.on_machine(&candidate.profile, provider, variable);
         let nobody = || Ok(LoginId::default());
         let login = found.as_ref().map_or_else(nobody, |found| kept.login(found));
         let login = login.unwrap_or_else(|error| {

@@ -173,6 +173,7 @@ impl Cooldowns {
                 let hash = blake3::keyed_hash(&self.key()?, value.as_bytes()).to_hex();
                 format!("${name} {}", &hash[..16])
             }
+            (Login::Provider(name), _) => format!("provider {name}"),
             (Login::File(file), _) => {
                 let changed_ms = file.metadata().and_then(|file| file.modified()).ok();
                 let changed_ms = changed_ms

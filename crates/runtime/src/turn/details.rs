@@ -30,6 +30,7 @@ pub(crate) async fn of_supervised(
         details.is_observed = enforcement.observes;
         details.compress = agent.compress_prompt();
         details.shows_tools = agent.shows_tools();
+        details.provider = agent.provider();
         all.push(details);
     }
     all
@@ -92,6 +93,7 @@ fn details(
         is_observed: false,
         compress: None,
         shows_tools: None,
+        provider: None,
         sessions,
         memory_bytes: usage.map(|usage| usage.memory_bytes),
         cpu_ms: usage.map(|usage| usage.cpu_ms),

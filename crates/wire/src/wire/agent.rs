@@ -114,6 +114,10 @@ pub struct AgentDetails<'a> {
     /// Left out where none is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compress: Option<Cow<'a, str>>,
+    /// The provider of the team that its model calls go to, by the endpoint. Left out where they go elsewhere, and
+    /// while it does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<Cow<'a, str>>,
     /// In the order in which they appeared.
     #[serde(default)]
     pub sessions: Vec<SessionDetails<'a>>,
@@ -138,6 +142,7 @@ impl<'a> From<Agent<'a>> for AgentDetails<'a> {
             zone: NameOf::default(),
             zone_missing: Cow::default(),
             zone_observed: false,
+            provider: None,
             allowed: Cow::default(),
             compress: None,
             sessions: Vec::new(),

@@ -53,6 +53,7 @@ where
         for mut activity in activities.drain(..) {
             if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
                 let by_client = self.cancelled.contains(&activity.session);
+                self.give_reason_of_calls(&activity.session, reason, by_client);
                 *reason = reason.take().or_else(|| self.turns.why(&activity.session, by_client));
             }
             if let ActivityKind::Opened { is_new } = &mut activity.kind {
@@ -60,7 +61,9 @@ where
                 let behind = self.branches().and_then(|it| it.behind(&activity.session));
                 *is_new &= behind.is_none();
             }
-            self.account(&mut activity);
+            if !self.account(&mut activity) {
+                continue;
+            }
             if let ActivityKind::Step(step) = &activity.kind {
                 let looped = self.step(&activity.session, step);
                 self.unsent.extend(looped);
@@ -111,7 +114,12 @@ where
                 _ => {}
             }
             self.settle_files(&activity);
+            let began = matches!(activity.kind, ActivityKind::TurnBegan);
+            let began = began.then(|| activity.session.clone());
             self.unsent.push(activity);
+            if let Some(session) = began {
+                self.count_early_calls(&session);
+            }
         }
         self.activities = activities;
         self.cut_turns();

@@ -10,6 +10,7 @@ use super::Relay;
 use crate::budget::BudgetStanding;
 use crate::model::{Activity, ActivityKind, OnExceed, SessionId, Source};
 use crate::proxy::ProxyError;
+use crate::proxy::model_calls::CallsOfTurn;
 
 /// How long a turn may go on after it was cancelled for a budget; then the agent is stopped.
 pub(super) const IGNORED_AFTER: Duration = Duration::from_mins(1);
@@ -19,10 +20,20 @@ where
     AW: AsyncWrite + Unpin + Send,
     CW: AsyncWrite + Unpin + Send,
 {
-    /// Accounts for an activity, before anybody else gets it.
-    pub(super) fn account(&mut self, activity: &mut Activity) {
+    /// Accounts for an activity, before anybody else gets it. False: nobody else does, since it is counted elsewhere.
+    pub(super) fn account(&mut self, activity: &mut Activity) -> bool {
         let Activity { session, kind } = activity;
         let account = &self.proxy.account;
+        match (kind, &self.proxy.model_calls) {
+            (ActivityKind::Spent(report), Some(calls)) => {
+                calls.reported(session, report);
+                return false;
+            }
+            (ActivityKind::Foreseen { .. }, Some(_)) => return false,
+            (ActivityKind::Opened { .. }, Some(calls)) => calls.opened(session),
+            _ => {}
+        }
+        let Activity { session, kind } = activity;
         match kind {
             ActivityKind::Spent(report) => account.spend(session, report),
             ActivityKind::Foreseen { least, most } => {
@@ -40,6 +51,38 @@ where
                     self.to_cut.push((session.clone(), self.reason()));
                 }
             }
+        }
+        true
+    }
+
+    /// Counts the model calls from before the first turn in the one that just began.
+    pub(super) fn count_early_calls(&mut self, session: &SessionId) {
+        let Some(calls) = &self.proxy.model_calls else { return };
+        for mut report in calls.turn_began(session) {
+            self.proxy.account.spend(session, &mut report);
+            let kind = ActivityKind::Spent(report);
+            self.unsent.push(Activity { session: session.clone(), kind });
+        }
+    }
+
+    /// Has what the last model calls of a turn came to be the reason of its end, whatever the agent makes of it.
+    pub(super) fn give_reason_of_calls(
+        &self,
+        session: &SessionId,
+        reason: &mut Option<Arc<str>>,
+        is_cancelled: bool,
+    ) {
+        let Some(calls) = &self.proxy.model_calls else { return };
+        let CallsOfTurn { refused, by_all, differs } = calls.turn_ended(session);
+        if let Some((reported, counted)) = differs {
+            let agent = &self.proxy.agent;
+            tracing::warn!(
+                %agent, reported, counted,
+                "the agent reports other tokens of a turn than its provider; the provider's are counted"
+            );
+        }
+        if !is_cancelled && (by_all || reason.is_some()) {
+            *reason = refused.or_else(|| reason.take());
         }
     }
 

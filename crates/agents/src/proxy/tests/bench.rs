@@ -222,6 +222,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         vitals: vitals.clone(),
         files: None,
         account: Account::unlimited(AgentId::new("a")),
+        model_calls: None,
         tally: tally.clone(),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);

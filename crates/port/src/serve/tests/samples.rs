@@ -206,6 +206,7 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         is_observed: false,
         compress: None,
         shows_tools: None,
+        provider: None,
         sessions: if runs { vec![session] } else { Vec::new() },
         memory_bytes: runs.then_some(104_857_600),
         cpu_ms: runs.then_some(5230),

@@ -49,8 +49,9 @@ impl Changes {
             return Ok(stays);
         }
         let kept = Cooldowns::new(&self.conditions.eisen_dir);
-        let (profile, model) = (&candidate.profile, candidate.model.as_deref());
-        let cooled = cool_down(&kept, &self.current.shared, profile, model, &setback);
+        let account = (candidate.profile.as_str(), candidate.provider.as_deref());
+        let model = candidate.model.as_deref();
+        let cooled = cool_down(&kept, &self.current.shared, account, model, &setback);
         let again_at = cooled.unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot keep the cool-down of {candidate}");
             setback.again_at

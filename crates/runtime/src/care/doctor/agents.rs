@@ -76,6 +76,7 @@ fn login(agent: &Installed) -> Finding {
     match &agent.login {
         Login::Variable(name) => Finding::ok(check, format!("logged in: ${name} is set")),
         Login::File(file) => Finding::ok(check, format!("logged in: {} is there", file.display())),
+        Login::Provider(name) => Finding::ok(check, format!("led to the provider {name}")),
         Login::Unknown => Finding::ok(check, "unknown: nothing says whether its user is logged in"),
         Login::NotFound(places) => {
             let message = format!("probably not logged in: there is no {}", places.join(", no "));

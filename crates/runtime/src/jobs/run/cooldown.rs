@@ -21,11 +21,13 @@ pub(super) async fn alone(
     turn_ended: impl FnOnce(&WorkEnd),
 ) -> (WorkEnd, Option<JoinHandle<()>>) {
     let (shared, kept) = (start.layered.config.shared.clone(), Cooldowns::new(&start.eisen_dir));
-    let model = start.layered.config.agents[0].model.clone();
+    let agent = &start.layered.config.agents[0];
+    let (model, provider) = (agent.model.clone(), agent.provider.name().map(str::to_owned));
     let (end, closing) = work(start, request, prompt, deadline, None, turn_ended).await;
     if let (Some(profile), Some(setback)) = (profile, end.setback()) {
         // It says what it came to; the cool-down is for others.
-        let _ = cool_down(&kept, &shared, profile, model.as_deref(), &setback);
+        let account = (profile, provider.as_deref());
+        let _ = cool_down(&kept, &shared, account, model.as_deref(), &setback);
     }
     (end, closing)
 }

@@ -36,6 +36,7 @@ const KINDS = lookup({
   plan: ["plan", "planned"],
   usage: ["clock", "told how full it is"],
   "usage.spent": ["clock", "told what it took"],
+  "model.call": ["clock", "called a model"],
   compact: ["merge", "shortened what it knows"],
   "turn.end": ["check", "ended a turn"],
   "turn.failed": ["cross", "failed"],

@@ -129,6 +129,7 @@ export class AgentPanel {
     add("memory", agent.memory_bytes ? bytes(agent.memory_bytes) : "");
     add("zone", agent.zone && (agent.zone === "kernel" ? "held by the kernel" : "held by the protocol alone"));
     add("not held", agent.zone_missing?.length ? agent.zone_missing.map(line).join(", ") : "");
+    add("provider", agent.provider ? cut(line(agent.provider), 80) : "");
     add("process", agent.pid ? String(agent.pid) : "");
     fill(this.details, facts);
   }

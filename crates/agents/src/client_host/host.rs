@@ -9,14 +9,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::guests::Guests;
-use super::handle::Shared;
 use super::messages::{HostMsg, PendingAnswer};
 use super::offers::Offers;
 use super::requests::Requests;
 use super::sessions::HostSessions;
 use super::terminals::{Launch, Terminals};
 use super::transport::{MAX_LINE, Outbox};
-use super::{HostError, rpc};
+use super::{HostError, Shared, rpc};
 use crate::line::LineReader;
 use crate::model::Repeats;
 use crate::proxy::Permits;

@@ -23,11 +23,9 @@ use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, split,
 };
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::model::{Action, ToolsForm};
-use crate::proxy::Permits;
 use crate::tests::eventually;
 use crate::zone::{Permit, Zone, ZoneSpec};
 

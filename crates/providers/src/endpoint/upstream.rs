@@ -57,7 +57,7 @@ impl Upstream {
             .pool_max_idle_per_host(MOST_IDLE)
             .http1_read_buf_exact_size(BUFFER)
             .set_host(false)
-            .build(ProviderConnector::new(tls));
+            .build(ProviderConnector::new(&tls));
         Self(client)
     }
 
@@ -98,7 +98,7 @@ struct ProviderConnector {
 }
 
 impl ProviderConnector {
-    fn new(tls: ClientConfig) -> Self {
+    fn new(tls: &ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);

@@ -47,17 +47,17 @@ pub(super) struct NoAnswer {
 
 impl Upstream {
     pub(super) fn new() -> Result<Self, EndpointError> {
-        Ok(Self::by(tls::config()?))
+        Ok(Self::by(&tls::config()?))
     }
 
-    fn by(tls: ClientConfig) -> Self {
+    fn by(tls: &ClientConfig) -> Self {
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
             .pool_max_idle_per_host(MOST_IDLE)
             .http1_read_buf_exact_size(BUFFER)
             .set_host(false)
-            .build(ProviderConnector::new(&tls));
+            .build(ProviderConnector::new(tls));
         Self(client)
     }
 
@@ -206,7 +206,7 @@ mod tests {
         roots.add(certificate).unwrap();
         let tls = ClientConfig::builder_with_provider(provider);
         let tls = tls.with_safe_default_protocol_versions().unwrap();
-        (Upstream::by(tls.with_root_certificates(roots).with_no_client_auth()), port)
+        (Upstream::by(&tls.with_root_certificates(roots).with_no_client_auth()), port)
     }
 
     #[tokio::test]

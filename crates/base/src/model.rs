@@ -74,7 +74,7 @@ pub use outside_files::OutsideFiles;
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, is_aside, walk_first, wire_path, wire_real, within};
 pub use price::Price;
-pub use provider::ProviderKind;
+pub use provider::{OpenCalls, ProviderKind};
 pub use quiet::QuietSpan;
 pub use record::{Decided, Fork, How, PathUse, Record};
 pub use repeats::Repeats;

@@ -14,7 +14,7 @@ use crate::client_host::{
     AgentInfo, Cancelled, Continuation, Forking, PromptOutcome, SessionChoices, SessionLoad,
     WaitingPrompt,
 };
-use crate::model::{AgentId, AgentState, AgentStatus, How, Order, SessionId, now_ms};
+use crate::model::{AgentId, AgentState, AgentStatus, How, OpenCalls, Order, SessionId, now_ms};
 use crate::process::Family;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
@@ -230,6 +230,13 @@ impl AgentHandle {
     pub fn provider(&self) -> Option<Arc<str>> {
         let run = self.run.borrow();
         run.as_ref()?.model_calls.as_ref().map(|calls| Arc::clone(calls.provider()))
+    }
+
+    /// Its calls of models that run, by the endpoint.
+    pub fn open_calls(&self) -> OpenCalls {
+        let run = self.run.borrow();
+        let calls = run.as_ref().and_then(|run| run.model_calls.as_ref());
+        calls.map_or_else(OpenCalls::default, |calls| calls.open())
     }
 
     /// Whether its program shows its model the tools that it lists; None: unknown, or it has none.

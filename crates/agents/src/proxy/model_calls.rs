@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::vitals::Vitals;
-use crate::model::{Figure, SessionId, Spending, TokenKind};
+use crate::model::{Figure, OpenCalls, SessionId, Spending, TokenKind};
 
 /// Turns of an agent that are told apart; beyond this the oldest is forgotten.
 const MOST_TURNS: usize = 256;
@@ -47,7 +47,7 @@ pub struct ModelCalls {
     provider: Arc<str>,
     state: Mutex<CallState>,
     /// Calls that run.
-    open: watch::Sender<usize>,
+    open: watch::Sender<OpenCalls>,
 }
 
 #[derive(Default)]
@@ -81,7 +81,7 @@ struct CountedTurn {
 impl ModelCalls {
     /// The calls of an agent to a provider, of which there were none.
     pub fn new(provider: Arc<str>) -> Self {
-        Self { provider, state: Mutex::default(), open: watch::Sender::new(0) }
+        Self { provider, state: Mutex::default(), open: watch::Sender::default() }
     }
 
     /// The name of the provider.
@@ -89,10 +89,15 @@ impl ModelCalls {
         &self.provider
     }
 
-    /// Begins a call; returns its session: the one whose turn began last, else the last one that had a turn. None:
-    /// there is no session yet.
-    pub fn begin(&self) -> Option<SessionId> {
-        self.open.send_modify(|open| *open += 1);
+    /// The calls that run.
+    pub fn open(&self) -> OpenCalls {
+        *self.open.borrow()
+    }
+
+    /// Begins a call, which takes so many tokens at most; returns its session: the one whose turn began last, else the
+    /// last one that had a turn. None: there is no session yet.
+    pub fn begin(&self, most: Option<u64>) -> Option<SessionId> {
+        self.open.send_modify(|open| open.begin(most));
         let state = self.state.lock();
         let running = state.turns.last().map(|turn| turn.session.clone());
         running.or_else(|| state.last.clone())
@@ -136,21 +141,21 @@ impl ModelCalls {
         }
     }
 
-    /// Says that a call that was ended is counted.
-    pub fn counted(&self) {
-        self.open.send_modify(|open| *open = open.saturating_sub(1));
+    /// Says that a call that was ended is counted. `most` is that of its beginning.
+    pub fn counted(&self, most: Option<u64>) {
+        self.open.send_modify(|open| open.end(most));
     }
 
     /// Notes a call that was refused before it was sent.
     pub fn refused(&self, model: Option<Arc<str>>, why: Arc<str>) {
-        let session = self.begin();
+        let session = self.begin(None);
         let _ = self.end(session, model, None, CallOutcome::Refused(why));
-        self.counted();
+        self.counted(None);
     }
 
     /// Returns once no call runs.
     pub(crate) async fn idle(&self) {
-        let _ = self.open.subscribe().wait_for(|open| *open == 0).await;
+        let _ = self.open.subscribe().wait_for(|open| open.calls == 0).await;
     }
 
     /// A new process of the agent has these vitals.
@@ -211,7 +216,7 @@ impl ModelCalls {
         let turn = state.turns.remove(at);
         let (least, most) = turn.counted;
         // What still runs is not in it.
-        let is_whole = *self.open.borrow() == 0 && !state.is_told;
+        let is_whole = self.open().calls == 0 && !state.is_told;
         let differs = turn.reported.filter(|it| is_whole && !(least..=most).contains(it));
         state.is_told |= differs.is_some();
         let by_all = turn.models.iter().all(|(_, refused)| refused.is_some());
@@ -248,7 +253,7 @@ impl fmt::Debug for ModelCalls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModelCalls")
             .field("provider", &self.provider)
-            .field("open", &*self.open.borrow())
+            .field("open", &self.open())
             .finish_non_exhaustive()
     }
 }
@@ -270,9 +275,9 @@ mod tests {
     }
 
     fn call(calls: &ModelCalls, total: u64, outcome: CallOutcome) -> Option<(SessionId, Spending)> {
-        let of = calls.begin();
+        let of = calls.begin(Some(5));
         let counted = calls.end(of, None, Some(spent(total)), outcome);
-        calls.counted();
+        calls.counted(Some(5));
         counted
     }
 
@@ -285,13 +290,13 @@ mod tests {
         // What came before any session is of the first turn.
         assert_eq!(calls.turn_began(&session("b")), [spent(3)]);
         assert!(calls.turn_began(&session("c")).is_empty());
-        let of_c = calls.begin();
+        let of_c = calls.begin(None);
         calls.turn_ended(&session("c"));
-        assert_eq!(calls.begin(), Some(session("b")));
+        assert_eq!(calls.begin(None), Some(session("b")));
         let late = calls.end(of_c, None, Some(spent(1)), CallOutcome::Served);
         assert_eq!(late.unwrap().0, session("c"));
         calls.turn_ended(&session("b"));
-        assert_eq!(calls.begin(), Some(session("c")));
+        assert_eq!(calls.begin(None), Some(session("c")));
     }
 
     #[test]
@@ -315,7 +320,10 @@ mod tests {
         calls.refused(Some("m".into()), "no budget".into());
         let end = calls.turn_ended(&a);
         assert_eq!((end.refused, end.by_all), (Some("no budget".into()), false));
-        assert_eq!(*calls.open.borrow(), 0);
+        assert_eq!(calls.open(), OpenCalls::default());
+        calls.begin(Some(120));
+        calls.begin(None);
+        assert_eq!(calls.open(), OpenCalls { calls: 2, most: 120, unbounded: 1 });
     }
 
     #[test]

@@ -34,3 +34,30 @@ impl ProviderKind {
         }
     }
 }
+
+/// The calls of models that run at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct OpenCalls {
+    /// Their number.
+    pub calls: u64,
+    /// Tokens that those can take at most whose requests bound what is written.
+    pub most: u64,
+    /// Calls whose requests do not.
+    pub unbounded: u64,
+}
+
+impl OpenCalls {
+    /// Adds a call, which takes so many tokens at most.
+    pub fn begin(&mut self, most: Option<u64>) {
+        self.calls += 1;
+        self.most = self.most.saturating_add(most.unwrap_or(0));
+        self.unbounded += u64::from(most.is_none());
+    }
+
+    /// Takes away a call that was added with the same bound.
+    pub fn end(&mut self, most: Option<u64>) {
+        self.calls = self.calls.saturating_sub(1);
+        self.most = self.most.saturating_sub(most.unwrap_or(0));
+        self.unbounded = self.unbounded.saturating_sub(u64::from(most.is_none()));
+    }
+}

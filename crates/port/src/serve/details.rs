@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::client_host::Chosen;
 use crate::mcp::ToolUse;
-use crate::model::{AgentStatus, SessionId, SessionMode, Spent, Usage};
-use crate::wire::{self, Tier, ToolsUsed};
+use crate::model::{AgentStatus, OpenCalls, SessionId, SessionMode, Spent, Usage};
+use crate::wire::{self, CallsInFlight, Tier, ToolsUsed};
 
 /// The state of an agent, as `list_agents` returns it.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,6 +28,8 @@ pub struct AgentDetails {
     pub shows_tools: Option<bool>,
     /// The provider of the team's that its model calls go to.
     pub provider: Option<Arc<str>>,
+    /// Its calls there that run.
+    pub open_calls: OpenCalls,
     pub sessions: Vec<SessionDetails>,
     /// The memory of all its processes; None if unknown.
     pub memory_bytes: Option<u64>,
@@ -51,6 +53,7 @@ impl AgentDetails {
             compress: None,
             shows_tools: None,
             provider: None,
+            open_calls: OpenCalls::default(),
             sessions: Vec::new(),
             memory_bytes: None,
             cpu_ms: None,
@@ -78,6 +81,10 @@ pub struct SessionDetails {
     pub spent: Spent,
 }
 
+fn in_flight(OpenCalls { calls, most, unbounded }: OpenCalls) -> Option<CallsInFlight> {
+    (calls > 0).then_some(CallsInFlight { calls, most_tokens: most, unbounded })
+}
+
 /// Returns an agent's details in their form on the wire.
 pub(super) fn on_wire<'a>(
     details: &'a AgentDetails,
@@ -96,6 +103,7 @@ pub(super) fn on_wire<'a>(
         allowed: allowed.map_or(&[][..], Vec::as_slice).into(),
         compress: details.compress.as_deref().map(Cow::from),
         provider: details.provider.as_deref().map(Cow::from),
+        calls_in_flight: in_flight(details.open_calls),
         sessions: details.sessions.iter().map(session).collect(),
         memory_bytes: details.memory_bytes,
         cpu_ms: details.cpu_ms,

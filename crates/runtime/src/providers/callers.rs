@@ -30,6 +30,8 @@ pub(super) struct EndpointCallers {
 pub(super) struct CallTicket {
     lease: Arc<Lease>,
     session: Option<SessionId>,
+    /// Tokens that the call takes at most.
+    most: Option<u64>,
 }
 
 impl EndpointCallers {
@@ -107,12 +109,13 @@ impl Callers for EndpointCallers {
             lease.calls().refused(call.model.clone(), Arc::clone(&why));
             return Err(CallRefusal { why: why.to_string(), retry_after: None });
         }
-        let session = lease.calls().begin();
-        Ok(CallTicket { lease, session })
+        let most = call.sizes.most_output.map(|most| most.saturating_add(call.sizes.body));
+        let session = lease.calls().begin(most);
+        Ok(CallTicket { lease, session, most })
     }
 
     fn counted(&self, ticket: CallTicket, report: CallReport) {
-        let CallTicket { lease, session } = ticket;
+        let CallTicket { lease, session, most } = ticket;
         let outcome = outcome(&report);
         let calls = lease.calls();
         let mut report = report;
@@ -125,7 +128,7 @@ impl Callers for EndpointCallers {
             let activity = Activity { session, kind: ActivityKind::Spent(spending) };
             self.tracker.record_all(&lease.agent, std::iter::once(activity));
         }
-        calls.counted();
+        calls.counted(most);
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
-use crate::model::{AgentId, AgentStatus, Spent};
+use crate::model::{AgentId, AgentStatus, OpenCalls, Spent};
 use crate::process::{self, Family};
 use crate::serve::{AgentDetails, SessionDetails};
 use crate::tracker::{SessionReport, TrackerHandle};
@@ -31,6 +31,7 @@ pub(crate) async fn of_supervised(
         details.compress = agent.compress_prompt();
         details.shows_tools = agent.shows_tools();
         details.provider = agent.provider();
+        details.open_calls = agent.open_calls();
         all.push(details);
     }
     all
@@ -94,6 +95,7 @@ fn details(
         compress: None,
         shows_tools: None,
         provider: None,
+        open_calls: OpenCalls::default(),
         sessions,
         memory_bytes: usage.map(|usage| usage.memory_bytes),
         cpu_ms: usage.map(|usage| usage.cpu_ms),

@@ -118,6 +118,9 @@ pub struct AgentDetails<'a> {
     /// while it does not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<Cow<'a, str>>,
+    /// Its calls there that run; left out where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_in_flight: Option<CallsInFlight>,
     /// In the order in which they appeared.
     #[serde(default)]
     pub sessions: Vec<SessionDetails<'a>>,
@@ -129,6 +132,17 @@ pub struct AgentDetails<'a> {
     pub peak_processes: Option<u64>,
     #[serde(default)]
     pub tools: ToolsUsed,
+}
+
+/// Calls of models that run: what an agent can still spend though its budget is used up.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Debug)]
+pub struct CallsInFlight {
+    pub calls: u64,
+    /// Tokens that those can take at most whose requests bound what is written: that, and the bytes of their bodies.
+    pub most_tokens: u64,
+    /// Calls whose requests do not.
+    #[serde(default)]
+    pub unbounded: u64,
 }
 
 impl<'a> From<Agent<'a>> for AgentDetails<'a> {
@@ -143,6 +157,7 @@ impl<'a> From<Agent<'a>> for AgentDetails<'a> {
             zone_missing: Cow::default(),
             zone_observed: false,
             provider: None,
+            calls_in_flight: None,
             allowed: Cow::default(),
             compress: None,
             sessions: Vec::new(),

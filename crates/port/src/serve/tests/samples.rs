@@ -22,9 +22,9 @@ pub(in crate::serve) use self::stream::stream;
 use crate::changes::{FileKind, FileState};
 use crate::model::{
     AgentId, AgentReport, AgentState, AgentStatus, BlockedStatus, Delta, Event, FileNode,
-    GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Origin,
-    Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, Span, Spent, TaskId,
-    TaskReport, TaskState, TeamUpdate, TerminalExit, Touch, TurnEnd,
+    GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, OpenCalls,
+    Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, Span, Spent,
+    TaskId, TaskReport, TaskState, TeamUpdate, TerminalExit, Touch, TurnEnd,
 };
 use crate::serve::{AgentDetails, SessionDetails, lines};
 use crate::undo;
@@ -207,6 +207,7 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         compress: None,
         shows_tools: None,
         provider: None,
+        open_calls: OpenCalls::default(),
         sessions: if runs { vec![session] } else { Vec::new() },
         memory_bytes: runs.then_some(104_857_600),
         cpu_ms: runs.then_some(5230),

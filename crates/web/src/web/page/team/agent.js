@@ -11,7 +11,7 @@ import { changesAt } from "../turns.js";
 import { stateOf } from "./cards.js";
 import { Composer } from "./composer.js";
 import { again, earlier, renew } from "./earlier.js";
-import { partsOf, spentOf } from "./figures.js";
+import { inFlight, partsOf, spentOf } from "./figures.js";
 import { Options, sessionOf } from "./options.js";
 import { Past } from "./past.js";
 import { Queue } from "./queue.js";
@@ -130,6 +130,7 @@ export class AgentPanel {
     add("zone", agent.zone && (agent.zone === "kernel" ? "held by the kernel" : "held by the protocol alone"));
     add("not held", agent.zone_missing?.length ? agent.zone_missing.map(line).join(", ") : "");
     add("provider", agent.provider ? cut(line(agent.provider), 80) : "");
+    add("calls that run", inFlight(agent.calls_in_flight));
     add("process", agent.pid ? String(agent.pid) : "");
     fill(this.details, facts);
   }

@@ -1,7 +1,7 @@
 // Owns what an agent took and may take, in short.
 
 import { h } from "../dom.js";
-import { count, money } from "../format.js";
+import { count, counted, money } from "../format.js";
 
 /** Tokens that the sessions of an agent took. */
 export function spentOf(agent) {
@@ -13,6 +13,13 @@ export function spentOf(agent) {
     isEstimate ||= Boolean(spent.estimated?.length);
   }
   return sum === null ? "–" : `${isEstimate ? "~" : ""}${count(sum)}`;
+}
+
+/** Calls of models that run, and what they can take at most. */
+export function inFlight(calls) {
+  if (!calls?.calls) return "";
+  const open = calls.unbounded ? `, ${calls.unbounded} without a bound` : "";
+  return `${counted(calls.calls, "call")}, at most ${count(calls.most_tokens)} tokens${open}`;
 }
 
 /** What the sessions of an agent cost, by currency. */

@@ -63,6 +63,9 @@ fn a_recorded_day_is_shown_and_nothing_of_it_is_lost() {
     browser.shows("header.tsx");
     browser.run("location.hash = 'history'");
     browser.comes("document.querySelectorAll('#history .turn-row').length === 6");
+    // On a phone no figure of a turn stands on another.
+    browser.resize(390, 844);
+    browser.comes("[...document.querySelectorAll('#history .turn-row .when')].every((it) => it.scrollWidth <= it.clientWidth)");
     browser.run("location.hash = 'history/replay'");
     browser.comes("document.querySelector('#history input[type=range]')?.checkVisibility()");
     let views = [&VIEWS[..], &["team/api", "team/docs", "history/replay"]].concat();

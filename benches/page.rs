@@ -1,4 +1,4 @@
-//! What the page in a browser takes. For a team with 10,000 files: the time from opening its link to what is seen first,
+//! The cost of the page in a browser. For a team with 10,000 files: the time from opening its link to what is seen first,
 //! from a change of a file to its pixels, the main thread for each frame of the map while some 50 files change in each
 //! tick, and the memory of a tab that gets the lines of an hour as fast as they come. For a team of 20 agents that say 200
 //! lines a second: the script of each frame. Browser, team and agents share the machine, as they do on a laptop. Without

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use nix::fcntl::{FcntlArg, fcntl};
 
-/// What an enlarged pipe holds.
+/// Bytes that an enlarged pipe holds.
 const WIDE: i32 = 1024 * 1024;
 
 /// What is read and written at once.

@@ -40,7 +40,7 @@ impl ScriptedProvider {
         Self { child, address }
     }
 
-    /// What it did by its own count.
+    /// The server's own count.
     fn count(&self) -> Value {
         let answer = ask(&self.address, "GET /_count", "", "");
         serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()

@@ -1,7 +1,7 @@
 //! The providers of a running team: their keys, the endpoint that stands in for them, and what leads an agent there.
-//! It knows by the token and the process who calls, and counts a call for the turn that it is of.
+//! The endpoint knows an agent by its token and its process, and counts each call for a turn of the agent.
 //!
-//! Must not know how a team is wired, and not where keys are configured but by values of the configuration.
+//! Must not know how a team is wired, nor where keys are configured.
 
 mod callers;
 mod key_command;

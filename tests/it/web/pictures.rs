@@ -17,7 +17,7 @@ use crate::harness::{EISEN_CORE, Stage, Team, program};
 
 const DESK: (u32, u32) = (1280, 800);
 const PHONE: (u32, u32) = (390, 844);
-/// What the clock of the page says: a while after the recorded day, and after what the team at work did last.
+/// The time of the page's clock: a while after the recorded day, and after what the team at work did last.
 const DAY_ENDS: &str = "1796018400000";
 const WORK_ENDS: &str = "Date.now() + 180000";
 /// The part of a picture's pixels that may differ: an age, the edge of a letter. One button is more.
@@ -25,7 +25,7 @@ const MOST_DIFFERENT: f64 = 0.001;
 /// Bytes of all pictures together.
 const MOST_BYTES: u64 = 3_000_000;
 
-/// What is pictured: its name, view, window, and what has to be there.
+/// A picture: its name, view, window, and what has to be there.
 type Picture = (&'static str, &'static str, (u32, u32), &'static str);
 
 const AT_WORK: [Picture; 5] = [
@@ -146,7 +146,7 @@ fn compare(browser: &Chromium, pictures: &[Picture]) {
     );
 }
 
-/// What the person who runs the test wants: `new` or `compare`.
+/// The wish of the person who runs the test: `new` or `compare`.
 fn wish() -> Option<std::ffi::OsString> {
     std::env::var_os("EISEN_TEST_PICTURES")
 }

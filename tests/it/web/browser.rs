@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use thirtyfour::prelude::*;
 use tokio::runtime::Runtime;
 
-use crate::harness::{Stage, eventually};
+use crate::harness::Stage;
 
 const ARGUMENTS: [&str; 9] = [
     "--headless",
@@ -28,6 +28,9 @@ const STARTS: usize = 5;
 
 /// How long something may take that a page shows.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks at a page: a look has it laid out anew, and takes its browser from the other tests.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 
 /// The driver that tests share: it ends with the last of those that run at once.
 static SHARED: Mutex<Weak<Driver>> = Mutex::new(Weak::new());
@@ -142,13 +145,37 @@ impl Chromium {
         let begun = Instant::now();
         while !last.contains(text) {
             assert!(begun.elapsed() < PATIENCE, "no {text:?} in:\n{last}");
+            if !last.is_empty() {
+                std::thread::park_timeout(BETWEEN_LOOKS);
+            }
             last = self.text();
         }
     }
 
     /// Waits until a script returns true.
     pub(super) fn comes(&self, script: &str) {
-        eventually(script, || self.run(&format!("return !!({script})")) == json!(true));
+        let begun = Instant::now();
+        while self.run(&format!("return !!({script})")) != json!(true) {
+            assert!(begun.elapsed() < PATIENCE, "not in time: {script}");
+            std::thread::park_timeout(BETWEEN_LOOKS);
+        }
+    }
+
+    /// Stops the clock that the page reads, until [`Self::later`].
+    pub(super) fn stop_clock(&self) {
+        self.run("const now = Date.now(); Date.now = () => now");
+    }
+
+    /// Sets the clock that the page reads ahead by some milliseconds.
+    pub(super) fn later(&self, milliseconds: u32) {
+        self.run(&format!(
+            "const now = Date.now; Date.now = () => now.call(Date) + {milliseconds}"
+        ));
+    }
+
+    /// Lets the time pass in which a card that came up takes no key.
+    pub(super) fn has_read(&self) {
+        self.later(600);
     }
 
     /// Types where the focus is.

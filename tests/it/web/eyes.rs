@@ -9,8 +9,9 @@ use super::client::Site;
 use crate::harness::Stage;
 
 /// A desk, a laptop, a phone.
-const WINDOWS: [(u32, u32); 3] = [DESK, (1024, 768), (390, 844)];
+const WINDOWS: [(u32, u32); 3] = [DESK, LAPTOP, (390, 844)];
 pub(super) const DESK: (u32, u32) = (1440, 900);
+const LAPTOP: (u32, u32) = (1024, 768);
 
 /// All that has an address.
 pub(super) const VIEWS: [&str; 9] = [
@@ -87,7 +88,7 @@ return faults;
 const AXE: &str = r#"
 const done = arguments[arguments.length - 1];
 const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-axe.run({ runOnly: rules }).then(({ violations }) =>
+axe.run({ runOnly: rules, resultTypes: ["violations"] }).then(({ violations }) =>
   done(violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((it) => it.html.slice(0, 160)).join(" | ")}`)));
 "#;
 
@@ -108,7 +109,7 @@ fn faults(browser: &Chromium) -> Value {
     }
 }
 
-/// Looks at each view in each window.
+/// Looks at each view in each window, and at those of a desk and a phone by the rules of axe-core.
 pub(super) fn look(browser: &Chromium, views: &[&str], what: &str) {
     let axe = axe();
     if axe.is_none() {
@@ -125,8 +126,11 @@ pub(super) fn look(browser: &Chromium, views: &[&str], what: &str) {
             browser.comes("!document.body.innerText.includes('Reading …')");
             let at = format!("{what}, {view}, {width} px");
             assert_eq!(faults(browser), json!([]), "{at}");
-            if let Some(axe) = &axe {
-                browser.run(axe);
+            // A laptop has the parts of a desk.
+            if let Some(axe) = axe.as_ref().filter(|_| width != LAPTOP.0) {
+                if browser.run("return !window.axe") == json!(true) {
+                    browser.run(axe);
+                }
                 assert_eq!(browser.answer(AXE), json!([]), "{at}");
             }
         }

@@ -2,15 +2,9 @@
 
 use serde_json::json;
 
-use super::browser::{Chromium, Driver};
+use super::browser::Driver;
 use super::page::{team, with_inbox};
 use crate::harness::Stage;
-
-/// Waits until what was chosen has been there for long enough to be read.
-fn read(browser: &Chromium) {
-    browser.run("window.shown = Date.now()");
-    browser.comes("Date.now() - window.shown > 600");
-}
 
 #[test]
 fn several_cards_of_several_agents_are_decided_at_once() {
@@ -33,7 +27,7 @@ fn several_cards_of_several_agents_are_decided_at_once() {
     desk.picture("several.png");
     assert_eq!(desk.run("return document.querySelectorAll('.tick:checked').length"), json!(2));
     desk.comes("[...document.querySelectorAll('article.card')].every((it) => it.card.preview)");
-    read(&desk);
+    desk.has_read();
     desk.click(".several button", "Allow");
     assert_eq!([port.said(one), port.said(two)], ["written", "written"]);
     desk.shows("2 allowed by you");
@@ -45,7 +39,7 @@ fn several_cards_of_several_agents_are_decided_at_once() {
     phone.shows("1 of 1");
     assert_eq!(phone.run("return document.documentElement.scrollWidth <= innerWidth"), json!(true));
     phone.picture("several-phone.png");
-    read(&phone);
+    phone.has_read();
     phone.click(".several button", "Deny");
     assert!(port.said(three).starts_with("refused"));
     for browser in [&desk, &phone] {

@@ -67,10 +67,11 @@ impl<'a> Scene<'a> {
             Trial { name, shows: kind.shows, needs: kind.needs, secret }
         });
         let mut trials: Vec<_> = trials.collect();
-        // They take long, and the kernel treats them alike, whatever process starts them.
-        trials.retain(|trial| !trial.name.starts_with("race") || ["bare", "child"].contains(&way));
-        // The wall of a terminal is its agent's: that it stands is tried as each user, all of it as one.
-        let is_whole = way != "terminal" || user == User::Own;
+        // They take long, and the kernel treats them alike, whatever process or user starts them.
+        let has_races = user == User::Own && ["bare", "child"].contains(&way);
+        trials.retain(|trial| has_races || !trial.name.starts_with("race"));
+        // A terminal and the strict wall are tried as each user, with all escapes as one.
+        let is_whole = ["bare", "child"].contains(&way) || user == User::Own;
         trials.retain(|trial| is_whole || trial.name.starts_with("read-"));
         trials.retain(|trial| match trial.needs.iter().find_map(|need| lacks(*need, user)) {
             Some(what) => {

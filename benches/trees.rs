@@ -1,6 +1,7 @@
 //! Worktrees are measured against git in the same run: one of 10,000 files against `git worktree add`, a sparse one
 //! of 500 of them, and merges in memory of 20 branches with one another against `git merge-tree`. The results are medians
-//! of ratios. As root, where `mkfs.btrfs` is installed, the first two once more on a file system that shares contents.
+//! of ratios. As root, where `mkfs.btrfs` is installed, the first two once more on a file system that shares contents,
+//! beside two programs that share the contents of all files and do nothing else: no worktree is made in less.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,11 @@ pub(crate) fn run() {
     bench.merges();
     drop(folder);
     match Btrfs::mount() {
-        Some(volume) => TreeBench::new(&volume.place).worktrees("contents shared", SHARED),
+        Some(volume) => {
+            let bench = TreeBench::new(&volume.place);
+            bench.worktrees("contents shared", SHARED);
+            bench.least();
+        }
         None => println!("{:<34}       - it needs root and mkfs.btrfs", "contents shared"),
     }
 }
@@ -80,6 +85,27 @@ impl TreeBench {
         }
         row(&format!("a worktree, {place}"), median(whole), bound);
         row(&format!("a sparse one of 500, {place}"), median(sparse), SPARSE);
+    }
+
+    /// Has two programs share the contents of all files, in turns with git's own worktrees.
+    fn least(&self) {
+        let ratios = (0..ROUNDS).map(|round| {
+            let bare = self.bare(round);
+            let place = self.main.join("../least").join(round.to_string());
+            fs::create_dir_all(&place).unwrap();
+            let took = timed(|| {
+                let halves = [0..FOLDERS / 2, FOLDERS / 2..FOLDERS].map(|half| {
+                    let mut copy = Command::new("cp");
+                    copy.args(["-r", "--reflink=always", "-t"]).arg(&place);
+                    copy.args(half.map(|at| self.main.join(format!("part{at}")))).spawn().unwrap()
+                });
+                for mut half in halves {
+                    assert!(half.wait().unwrap().success());
+                }
+            });
+            took.div_duration_f64(bare)
+        });
+        println!("{:<34}{:>8.2}   the least", "contents shared, and no more", median(ratios));
     }
 
     fn bare(&self, round: usize) -> Duration {

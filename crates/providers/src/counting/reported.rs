@@ -125,7 +125,8 @@ impl ReportedCall {
                 let is_name = start.len() as u64 == bytes
                     && (1..=LONGEST_MODEL).contains(&text.len())
                     && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-                if is_name {
+                // Most events name the same.
+                if is_name && self.model.as_deref() != Some(&*text) {
                     self.model = Some(text.into());
                 }
             }

@@ -86,10 +86,7 @@ impl Scan {
         while let Some(&first) = bytes.first() {
             match self.state {
                 State::Lost => return,
-                State::Between => {
-                    self.step(first);
-                    bytes = &bytes[1..];
-                }
+                State::Between => bytes = self.between(bytes),
                 State::Bare if is_bare(first) => {
                     self.keep(&bytes[..1]);
                     bytes = &bytes[1..];
@@ -141,6 +138,18 @@ impl Scan {
         &bytes[end + 1..]
     }
 
+    /// Reads on to the next text, number or word; returns what is behind its first byte.
+    fn between<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let mut rest = bytes.iter();
+        while self.state == State::Between
+            && let Some(&byte) = rest.next()
+        {
+            self.step(byte);
+        }
+        rest.as_slice()
+    }
+
+    #[inline]
     fn step(&mut self, byte: u8) {
         match byte {
             b'{' | b'[' => self.open(byte == b'{'),

@@ -8,12 +8,12 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::open_call::OpenCall;
 use crate::counting::CallEnd;
 
-/// How long a provider may be silent within an answer.
+/// How long a provider may be silent within an answer: at least this, and less than twice this.
 const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// The body of an answer.
@@ -29,7 +29,8 @@ pub(super) struct Passing {
     body: Incoming,
     /// None: it is not counted.
     call: Option<OpenCall>,
-    heard: Instant,
+    /// Something came since the deadline was set. A clock that is read for each frame would cost as much as all else.
+    is_heard: bool,
     /// Runs from the first wait on.
     deadline: Option<Pin<Box<Sleep>>>,
     /// The error that ends it.
@@ -41,8 +42,13 @@ type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 impl AnswerBody {
     pub(super) fn passing(body: Incoming, call: Option<OpenCall>) -> Self {
-        let heard = Instant::now();
-        Self::Passing(Box::new(Passing { body, call, heard, deadline: None, failed: None }))
+        Self::Passing(Box::new(Passing {
+            body,
+            call,
+            is_heard: false,
+            deadline: None,
+            failed: None,
+        }))
     }
 }
 
@@ -55,13 +61,12 @@ impl Passing {
 
     /// Whether the provider has been silent for too long.
     fn is_silent(&mut self, cx: &mut Context<'_>) -> bool {
-        let until = self.heard + SILENCE;
-        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(SILENCE)));
         while deadline.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= until {
+            if !std::mem::take(&mut self.is_heard) {
                 return true;
             }
-            deadline.as_mut().reset(until);
+            deadline.as_mut().reset(Instant::now() + SILENCE);
         }
         false
     }
@@ -84,7 +89,7 @@ impl Passing {
         }
         match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
-                self.heard = Instant::now();
+                self.is_heard = true;
                 if let (Some(call), Some(data)) = (&mut self.call, frame.data_ref()) {
                     call.feed(data);
                 }

@@ -31,6 +31,7 @@ mod still;
 mod support;
 mod syscall;
 mod syscall_lists;
+mod words;
 
 use std::fs::File;
 use std::io;

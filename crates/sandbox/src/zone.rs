@@ -242,6 +242,12 @@ impl Zone {
         self.git.submodule(real)
     }
 
+    /// A line that says what to do in place of an access to what all worktrees of a repository share. None: the path is no
+    /// such part, or there is nothing to say.
+    pub fn advice(&self, real: &Path, action: Action) -> Option<String> {
+        (action == Action::Write).then(|| self.git.advice(real)).flatten()
+    }
+
     /// The patterns of the agent's own zone, as they were given.
     pub fn own_patterns(&self) -> &[String] {
         &self.spec.allowed

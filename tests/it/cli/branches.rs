@@ -40,7 +40,7 @@ steps = [
 ]
 [[on]]
 regex = "^do (?<line>.*)$"
-steps = [{ run = "{line}", on_error = [{ say = "failed: " }] }, { say = "{last}" }]
+steps = [{ run = "{line}; true" }, { say = "{last}" }]
 "#;
 
 /// A stage whose workspace is a git repository with a commit, and an agent.
@@ -212,10 +212,9 @@ fn an_agent_in_a_worktree_writes_its_own_part_of_the_repository() {
     stage.file("shop/secret.txt", "CANARY\n");
     said(&stage, "other", "fix");
     let try_out = |line: &str| said(&stage, "fix", &format!("do {line}"));
-    if !try_out("cat ../../shop/secret.txt").contains("ermission denied") {
-        eprintln!("skipped: this kernel confines nothing");
-        return;
-    }
+    let read = try_out("cat ../../shop/secret.txt");
+    assert!(read.contains("Permission denied") && !read.contains("CANARY"), "{read}");
+    git(&stage, &["branch", "spare"]);
     let tips = git(&stage, &["for-each-ref"]);
     for line in [
         "echo x >> src/cart.js; git stash; git checkout -q src/cart.js",
@@ -235,11 +234,33 @@ fn an_agent_in_a_worktree_writes_its_own_part_of_the_repository() {
         "echo /tmp > $(git rev-parse --git-dir)/commondir",
     ] {
         let answer = try_out(line);
-        let is_refused = ["ermission denied", "cannot", "failed", "ot permitted", "unable"];
+        let is_refused = ["ermission denied", "annot", "failed", "ot permitted", "unable"];
         assert!(is_refused.iter().any(|word| answer.contains(word)), "{line}: {answer}");
         assert!(!answer.contains("CANARY") && !answer.contains("not committed"), "{line}");
         assert_eq!(git(&stage, &["for-each-ref"]), tips, "{line}");
     }
+    // Beside git's own words stands what to do, through a pipe, a terminal and a file.
+    let stash = "all worktrees of the repository share its stash: `git commit -m wip` keeps work on the branch";
+    let refs = "share its refs: a task writes its own branch `fix` alone";
+    let change = "echo x >> src/cart.js";
+    let back = "git checkout -q src/cart.js";
+    for (line, sentence) in [
+        (format!("{change}; git stash; {back}"), stash),
+        (format!("{change}; script -qec 'git stash' /dev/null; {back}"), stash),
+        (format!("{change}; git stash 2> said; cat said; rm said; {back}"), stash),
+        ("git branch -m renamed".to_owned(), refs),
+        ("git branch -D spare".to_owned(), refs),
+        ("git tag v1".to_owned(), refs),
+        ("git pack-refs --all".to_owned(), refs),
+        ("git gc".to_owned(), "share its objects: a person packs them"),
+        ("git config user.name Mallory".to_owned(), "share its configuration: `git -c"),
+    ] {
+        let answer = try_out(&line);
+        assert!(answer.contains(sentence), "{line}: {answer}");
+        // Who is told is not told of what git may do.
+        assert!(!try_out("git status").contains("eisen-core:"));
+    }
+    assert_eq!(git(&stage, &["for-each-ref"]), tips);
     assert_eq!(fs::read_to_string(stage.path("shop/src/cart.js")).unwrap(), "broken\n");
     assert_eq!(fs::read_to_string(tree(&stage, "other").join("src/cart.js")).unwrap(), "fixed\n");
     let line = "git commit -q --allow-empty -m one; git commit -q --allow-empty -m two; \

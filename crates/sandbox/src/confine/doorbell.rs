@@ -20,7 +20,7 @@ use super::calling_process::CallingProcess;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
 use super::syscall::{Later, Stop, Syscall, SyscallReply};
-use super::{Attempt, Confinement, PathMeaning, raw};
+use super::{Attempt, Confinement, PathMeaning, raw, words};
 use crate::zone::Denied;
 
 /// Calls of one process that may wait for a decision; further ones are denied at once.
@@ -152,7 +152,8 @@ impl Doorbell {
                 if let Some(file) = meant {
                     attempt.named |= attempt.becomes(&file, &bounds);
                 }
-                self.ask(notice, granted, denied, attempt);
+                let words = bounds.zone().advice(&real, denied.action);
+                self.ask(notice, granted, denied, attempt, words);
             }
             // `Syscall::handle` has already retried with the caller's rights.
             Err(Stop::Rights(_)) => self.answer(notice, Err(Errno::EPERM)),
@@ -217,13 +218,14 @@ impl Doorbell {
         }
     }
 
-    /// Asks the doorkeeper about an access; only this call waits meanwhile.
+    /// Asks the doorkeeper about an access; only this call waits meanwhile. `words` are for the program that is denied it.
     fn ask(
         self: &Arc<Self>,
         notice: Notice,
         mut granted: Vec<Denied>,
         denied: Denied,
         mut attempt: Attempt,
+        words: Option<String>,
     ) {
         let deferred_call = self.defer(attempt.pid).filter(|_| granted.len() < GRANTS_MAX);
         let Some(deferred_call) = deferred_call else {
@@ -237,6 +239,9 @@ impl Doorbell {
             let passes = doorbell.decided(notice, decision).await;
             drop(deferred_call);
             if !passes {
+                if let Some(words) = words {
+                    words::tell(CallingProcess { notice, listener: &doorbell.listener }, &words);
+                }
                 return doorbell.answer(notice, Err(Errno::EACCES));
             }
             granted.push(denied);

@@ -157,6 +157,25 @@ impl Git {
         self.own.iter().find_map(|own| within(&own.join(MODULES), module))
     }
 
+    /// Says what to do in place of a write of a real path that all worktrees share, where a command of git writes it.
+    pub(super) fn advice(&self, real: &Path) -> Option<String> {
+        let [_, _, common] = &self.own[..] else { return None };
+        let RepositoryPart::Shared(branch) = self.part(real) else { return None };
+        let name = within(common, real)?.to_str()?;
+        let name = name.strip_suffix(".lock").unwrap_or(name);
+        let name = name.strip_prefix("logs/").unwrap_or(name);
+        let rest = match name {
+            "refs/stash" => "its stash: `git commit -m wip` keeps work on the branch".to_owned(),
+            "gc.pid" => "its objects: a person packs them".to_owned(),
+            "config" => "its configuration: `git -c KEY=VALUE` sets one for a command".to_owned(),
+            _ if name.starts_with("refs/") || name.starts_with("packed-refs") => {
+                format!("its refs: a task writes its own branch `{branch}` alone")
+            }
+            _ => return None,
+        };
+        Some(format!("eisen-core: all worktrees of the repository share {rest}\n"))
+    }
+
     pub(super) fn access(&self) -> GitAccess {
         self.access
     }

@@ -88,6 +88,8 @@ pub struct HostSettings {
     pub tools: Option<TeamTools>,
     pub auth_method: Option<String>,
     pub model: Option<String>,
+    /// The name that the agent's provider has for `model`: taken where the agent offers none of that name.
+    pub model_there: Option<String>,
     /// None: the agent's own. One that offers no choice of it keeps that, too.
     pub thinking: Option<String>,
     pub mode: Option<String>,

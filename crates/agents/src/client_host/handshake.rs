@@ -275,8 +275,14 @@ impl HostHandle {
         }
         let mut now = None;
         if let Some(model) = &settings.model {
-            now =
-                self.set(session, choice::choose("model", model, &choice::models(answer))?).await?;
+            let models = choice::models(answer);
+            let there = settings.model_there.as_deref();
+            let chosen = choice::choose("model", model, &models);
+            let chosen = chosen.or_else(|error| {
+                let there = there.and_then(|there| choice::choose("model", there, &models).ok());
+                there.ok_or(error)
+            })?;
+            now = self.set(session, chosen).await?;
         }
         if let Some(level) = &settings.thinking {
             // Which levels there are may depend on the model.

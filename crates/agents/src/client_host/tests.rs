@@ -59,6 +59,7 @@ fn settings() -> HostSettings {
         thinking: None,
         mode: None,
         asking_mode: None,
+        model_there: None,
         compress: None,
         env: BTreeMap::new(),
         initialize_timeout: Duration::from_mins(1),

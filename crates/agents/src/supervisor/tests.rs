@@ -88,6 +88,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 thinking: None,
                 mode: None,
                 asking_mode: None,
+                model_there: None,
                 compress: None,
                 env,
                 initialize_timeout: Duration::from_secs(60),

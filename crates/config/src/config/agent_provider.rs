@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::Provider;
 use super::errors::quoted;
 use super::fault::Fault;
 use super::near::nearest;
 use super::providers::NO_PROVIDER;
 use super::read::{Table, Text};
+use super::{Agent, Config, Provider};
 use crate::model::ProviderKind;
 
 /// Where the model calls of an agent go.
@@ -50,6 +50,14 @@ impl AgentProvider {
             Self::Used { name, .. } => Some(name),
             Self::Without(_) => None,
         }
+    }
+}
+
+impl Config {
+    /// The name that the provider of an agent has for the agent's model; None: the same.
+    pub fn model_there(&self, agent: &Agent) -> Option<&str> {
+        let provider = self.shared.providers.get(agent.provider.name()?)?;
+        provider.models.get(agent.model.as_deref()?).map(String::as_str)
     }
 }
 

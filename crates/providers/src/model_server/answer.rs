@@ -54,6 +54,7 @@ pub(super) struct ToolCall {
     pub(super) id: String,
     /// The name as the request has it.
     pub(super) name: String,
+    pub(super) namespace: Option<String>,
     pub(super) input: Input,
     /// The input ends in its middle.
     pub(super) half: bool,

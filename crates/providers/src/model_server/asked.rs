@@ -38,6 +38,8 @@ pub(super) struct ModelAsk {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
+    /// The group that a call of it names as well.
+    pub(super) namespace: Option<String>,
     pub(super) takes: ToolForm,
 }
 

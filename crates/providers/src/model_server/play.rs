@@ -108,6 +108,7 @@ impl Play {
             (None, Some(tool)) if asked.round == 0 => Piece::Call(ToolCall {
                 id: ids::call(n, 0),
                 name: tool.name.clone(),
+                namespace: tool.namespace.clone(),
                 input: match &tool.takes {
                     ToolForm::Json(schema) => Input::Json(schema::fit(&json!({}), schema)),
                     ToolForm::Text => Input::Text(self.script.server.done.clone()),
@@ -227,7 +228,8 @@ impl Made<'_> {
         };
         let id = ids::call(self.answer.n, self.calls);
         self.calls += 1;
-        Ok(Some(ToolCall { id, name: tool.name.clone(), input, half: step.half }))
+        let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
+        Ok(Some(ToolCall { id, name, namespace, input, half: step.half }))
     }
 
     fn no_tool(&self, steps: &[CallStep]) -> ModelRefusal {

@@ -171,6 +171,7 @@ impl Conditions {
                 tools: has_tools.then(|| self.environment.tools(agent, audience)),
                 auth_method: agent.auth_method.clone(),
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
+                model_there: config.model_there(agent).map(str::to_owned),
                 thinking: agent.thinking.clone().filter(|_| agent.plugin.is_none()),
                 mode: agent.session_mode().map(str::to_owned),
                 asking_mode: agent.asking_mode().map(str::to_owned),

@@ -144,6 +144,36 @@ async fn a_session_is_opened_step_by_step() {
 }
 
 #[tokio::test]
+async fn a_model_that_the_agent_has_not_is_chosen_by_its_providers_name() {
+    let ok = json!({ "result": null });
+    let mapped = |model: &str| HostSettings {
+        model: Some(model.to_owned()),
+        model_there: Some("M".to_owned()),
+        ..settings()
+    };
+    check(
+        mapped("fast"),
+        &[initialized(), opened(), ok.clone()],
+        expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            session/set_model {"sessionId":"s","modelId":"m"}
+            open: s
+        "#]],
+    )
+    .await;
+    check(
+        mapped("big"),
+        &[initialized(), opened(), ok],
+        expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            session/set_config_option {"sessionId":"s","configId":"x","value":"big"}
+            open: s
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn what_goes_wrong_is_said() {
     let with = |auth: Option<&str>, mode: Option<&str>| HostSettings {
         auth_method: auth.map(str::to_owned),

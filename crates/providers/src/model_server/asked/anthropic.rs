@@ -58,7 +58,8 @@ impl From<AnthropicRequest> for ModelAsk {
             }
         }
         let tools = request.tools.unwrap_or_default().into_iter().filter_map(|tool| {
-            Some(Tool { name: tool.name?, takes: ToolForm::Json(tool.input_schema?) })
+            let takes = ToolForm::Json(tool.input_schema?);
+            Some(Tool { name: tool.name?, namespace: None, takes })
         });
         let format = request.output_config.and_then(|config| config.format);
         Self {

@@ -85,9 +85,12 @@ impl From<ChatRequest> for ModelAsk {
         let tools = request.tools.unwrap_or_default().into_iter();
         let tools = tools.filter_map(|tool| match (tool.function, tool.custom) {
             (Some(function), _) => {
-                Some(Tool { name: function.name, takes: ToolForm::Json(function.parameters) })
+                let takes = ToolForm::Json(function.parameters);
+                Some(Tool { name: function.name, namespace: None, takes })
             }
-            (None, Some(custom)) => Some(Tool { name: custom.name, takes: ToolForm::Text }),
+            (None, Some(custom)) => {
+                Some(Tool { name: custom.name, namespace: None, takes: ToolForm::Text })
+            }
             (None, None) => None,
         });
         let json = request.response_format.and_then(|format| match format.kind.as_deref() {

@@ -106,7 +106,7 @@ impl From<GeminiRequest> for ModelAsk {
         let declared = declared.filter_map(|tools| tools.function_declarations).flatten();
         let tools = declared.map(|tool| {
             let schema = tool.parameters_json_schema.or(tool.parameters).unwrap_or_default();
-            Tool { name: tool.name, takes: ToolForm::Json(schema) }
+            Tool { name: tool.name, namespace: None, takes: ToolForm::Json(schema) }
         });
         let forced = request.tool_config.and_then(|config| config.function_calling_config);
         let forced = forced.and_then(|config| config.allowed_function_names).unwrap_or_default();

@@ -26,6 +26,8 @@ struct InputItem {
     content: Option<MessageContent>,
     call_id: Option<String>,
     output: Option<MessageContent>,
+    #[serde(default)]
+    tools: Vec<ToolSpec>,
 }
 
 #[derive(Deserialize)]
@@ -35,6 +37,9 @@ struct ToolSpec {
     name: Option<String>,
     #[serde(default)]
     parameters: Value,
+    /// The tools of a namespace.
+    #[serde(default)]
+    tools: Vec<ToolSpec>,
 }
 
 #[derive(Deserialize)]
@@ -63,19 +68,15 @@ impl From<ResponsesRequest> for ModelAsk {
         if let Value::String(text) = &request.input {
             talk.user(text);
         }
+        let mut tools = Vec::new();
+        offer(&mut tools, request.tools.unwrap_or_default(), None);
         for item in request.input.as_array().into_iter().flatten() {
-            if let Ok(item) = InputItem::deserialize(item) {
-                fold(&mut talk, &item);
+            let Ok(item) = InputItem::deserialize(item) else { continue };
+            fold(&mut talk, &item);
+            if item.kind.as_deref() == Some("additional_tools") {
+                offer(&mut tools, item.tools, None);
             }
         }
-        let tools = request.tools.unwrap_or_default().into_iter().filter_map(|tool| {
-            let takes = match tool.kind.as_deref() {
-                Some("function") => ToolForm::Json(tool.parameters),
-                Some("custom") => ToolForm::Text,
-                _ => return None,
-            };
-            Some(Tool { name: tool.name?, takes })
-        });
         let format = request.text.and_then(|text| text.format);
         let format =
             format.filter(|it| matches!(it.kind.as_deref(), Some("json_schema" | "json_object")));
@@ -85,7 +86,7 @@ impl From<ResponsesRequest> for ModelAsk {
             prompt: talk.prompt,
             round: talk.round,
             result: talk.result,
-            tools: tools.collect(),
+            tools,
             forced: request.tool_choice.and_then(|choice| match choice {
                 ToolChoice::One { name } => Some(name),
                 ToolChoice::Other(_) => None,
@@ -94,6 +95,22 @@ impl From<ResponsesRequest> for ModelAsk {
             wants_usage: true,
             messages: request.input,
         }
+    }
+}
+
+/// Adds the tools of a list, and those of the namespaces in it.
+fn offer(tools: &mut Vec<Tool>, specs: Vec<ToolSpec>, namespace: Option<&str>) {
+    for spec in specs {
+        let (name, takes) = match (spec.kind.as_deref(), spec.name) {
+            (Some("namespace"), Some(name)) if namespace.is_none() => {
+                offer(tools, spec.tools, Some(&name));
+                continue;
+            }
+            (Some("function"), Some(name)) => (name, ToolForm::Json(spec.parameters)),
+            (Some("custom"), Some(name)) => (name, ToolForm::Text),
+            _ => continue,
+        };
+        tools.push(Tool { name, namespace: namespace.map(str::to_owned), takes });
     }
 }
 

@@ -97,7 +97,11 @@ fn each_api_tells_the_same_talk() {
         let asked = asked(api, &body);
         assert_eq!(asked.prompt, "Read a.txt", "{api:?}");
         assert_eq!((asked.round, asked.result.as_str()), (1, "two"), "{api:?}");
-        let tool = Tool { name: "Read".to_owned(), takes: ToolForm::Json(schema.clone()) };
+        let tool = Tool {
+            name: "Read".to_owned(),
+            namespace: None,
+            takes: ToolForm::Json(schema.clone()),
+        };
         assert_eq!(asked.tools, [tool], "{api:?}");
         assert_eq!(asked.streams, api != ModelApi::Gemini, "{api:?}");
         assert!(asked.wants_usage && asked.json.is_none() && asked.forced.is_none());
@@ -162,4 +166,31 @@ fn an_error_names_the_member() {
     let error = ModelAsk::read(ModelApi::OpenAiChat, br#"{"stream": "yes"}"#).unwrap_err();
     assert!(error.starts_with("stream: invalid type"), "{error}");
     assert!(ModelAsk::read(ModelApi::Gemini, b"").is_err());
+}
+
+#[test]
+fn tools_of_namespaces_and_of_the_input_are_offered() {
+    let schema = json!({ "type": "object" });
+    let body = json!({
+        "input": [
+            { "type": "additional_tools", "role": "developer", "tools": [
+                { "type": "namespace", "name": "functions", "tools": [
+                    { "type": "custom", "name": "exec" },
+                    { "type": "namespace", "name": "deeper", "tools": [] },
+                ] },
+            ] },
+            { "type": "message", "role": "user", "content": "go" },
+        ],
+        "tools": [{ "type": "function", "name": "plan", "parameters": schema }],
+    });
+    let tool = |name: &str, namespace: Option<&str>, takes| Tool {
+        name: name.to_owned(),
+        namespace: namespace.map(str::to_owned),
+        takes,
+    };
+    let tools = [
+        tool("plan", None, ToolForm::Json(schema.clone())),
+        tool("exec", Some("functions"), ToolForm::Text),
+    ];
+    assert_eq!(asked(ModelApi::OpenAiResponses, &body).tools, tools);
 }

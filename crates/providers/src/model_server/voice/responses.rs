@@ -227,8 +227,12 @@ fn called(call: &ToolCall, answer: &PlayedAnswer, at: usize, status: &str, text:
         Input::Json(_) => ("function_call", "arguments"),
         Input::Text(_) => ("custom_tool_call", "input"),
     };
-    json!({
+    let mut item = json!({
         "id": call_id(call, answer, at), "type": kind, "status": status,
         "call_id": call.id, "name": call.name, member: text,
-    })
+    });
+    if let (Value::Object(item), Some(namespace)) = (&mut item, &call.namespace) {
+        item.insert("namespace".to_owned(), namespace.clone().into());
+    }
+    item
 }

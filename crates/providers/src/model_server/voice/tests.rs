@@ -19,6 +19,7 @@ fn call(half: bool) -> Piece {
     Piece::Call(ToolCall {
         id: "call_000007_0".to_owned(),
         name: "edit".to_owned(),
+        namespace: None,
         input: Input::Json(serde_json::json!({ "path": "a.txt" })),
         half,
     })

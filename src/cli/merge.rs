@@ -11,14 +11,16 @@ use serde_json::json;
 
 use super::Global;
 use super::branch_agent::BranchAgent;
+use super::columns::cut;
 use super::format::counted;
 use super::output::{note, plain, print};
 use super::run::folder;
 use super::team::failed;
-use crate::branches::{self, ListedBranch, MergeNews, MergeOptions, Merged};
+use crate::branches::{self, BranchWork, ListedBranch, MergeNews, MergeOptions, Merged};
 use crate::config::SharedConfig;
 use crate::landing::{LandingError, MergeWay};
 use crate::lifecycle;
+use crate::model::one_line;
 use crate::program::Failure;
 use crate::providers::withdraw_keys;
 use crate::team_file;
@@ -314,7 +316,9 @@ fn pull_request(
     let title =
         text.and_then(|text| text.lines().next()).map(str::to_owned).or_else(|| task.clone());
     let title = title.unwrap_or_else(|| branch.to_owned());
-    let body = body(&top, branch, into.as_deref(), listed.as_ref());
+    let work = branches::reviewed(folder, Some(branch), into.as_deref());
+    let work = work.map(|reviewed| reviewed.work()).unwrap_or_default();
+    let body = body(&top, branch, into.as_deref(), listed.as_ref(), &work);
     let mut open = Command::new("gh");
     open.args(["pr", "create", "--head", branch, "--title", title.trim(), "--body-file", "-"]);
     if let Some(into) = &into {
@@ -335,8 +339,50 @@ fn pull_request(
     Ok((into, link))
 }
 
-/// The text of a pull request: the task, the commits, and what the branch changes.
-fn body(top: &Path, branch: &str, into: Option<&str>, listed: Option<&ListedBranch>) -> String {
+/// Prompts and refusals that a pull request lists, and letters of one.
+const MOST_LISTED: usize = 20;
+const LONGEST_LISTED: usize = 200;
+
+/// Adds what was done on a branch: its turns, its checks, and what was refused.
+fn add_work(body: &mut String, listed: &ListedBranch, work: &BranchWork) {
+    let more = |body: &mut String, all: usize, listed: usize| {
+        if all > listed {
+            let _ = writeln!(body, "- … and {} more", all - listed);
+        }
+    };
+    let _ = write!(body, "\n**Turns:** {}\n\n", work.turns);
+    let shown = work.prompts.iter().take(MOST_LISTED);
+    for prompt in shown.clone() {
+        let _ = writeln!(body, "- {}", cut(&one_line(prompt), LONGEST_LISTED));
+    }
+    more(body, work.turns, shown.len());
+    let checks = match &listed.checks {
+        None => "did not run",
+        Some(checks) if !checks.is_current => "ran on an earlier commit",
+        Some(checks) if checks.passed => "passed",
+        Some(_) => "failed",
+    };
+    let _ = write!(body, "\n**Checks:** {checks}\n\n**Refused:** ");
+    if work.refused.is_empty() {
+        body.push_str("nothing\n");
+        return;
+    }
+    let _ = write!(body, "{}\n\n", counted(work.refused.len() as u64, "path"));
+    for (access, times) in work.refused.iter().take(MOST_LISTED) {
+        let times = if *times > 1 { format!(" ×{times}") } else { String::new() };
+        let _ = writeln!(body, "- {}{times}", cut(&one_line(access), LONGEST_LISTED));
+    }
+    more(body, work.refused.len(), MOST_LISTED);
+}
+
+/// The text of a pull request: the task, the commits, what the branch changes, and how that was done.
+fn body(
+    top: &Path,
+    branch: &str,
+    into: Option<&str>,
+    listed: Option<&ListedBranch>,
+    work: &BranchWork,
+) -> String {
     let mut body = String::new();
     if let Some(task) = listed.and_then(|listed| listed.task.as_deref()) {
         let _ = write!(body, "**Task:** {task}\n\n");
@@ -358,6 +404,7 @@ fn body(top: &Path, branch: &str, into: Option<&str>, listed: Option<&ListedBran
         let _ = writeln!(body, "{files} changed, +{} −{}.", diff.added, diff.removed);
     }
     if let Some(listed) = listed {
+        add_work(&mut body, listed, work);
         let _ = write!(body, "\nEisen-Agent: {}\n", listed.owner);
     }
     body

@@ -10,6 +10,7 @@ pub(crate) mod port;
 mod reviewed;
 pub(crate) mod shared_changes;
 mod team_reports;
+mod work;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub use self::of_team::placed;
 pub(crate) use self::of_team::{TeamTrees, is_free_for, named_by};
 pub use self::reviewed::{Reviewed, reviewed};
 pub use self::team_reports::ask_teams;
+pub use self::work::BranchWork;
 use crate::home::environment;
 use crate::landing::{self, Landings};
 use crate::lifecycle;

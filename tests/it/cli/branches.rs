@@ -411,6 +411,7 @@ fn a_worktree_that_was_moved_or_removed_by_hand_is_found_or_made_again() {
 fn a_pull_request_is_opened_with_the_persons_own_login() {
     let stage = repository();
     said(&stage, "fix/cart", "fix");
+    said(&stage, "fix/cart", "do echo x > ../../shop/src/cart.js");
     let remote = stage.path("remote.git");
     git(&stage, &["init", "-q", "--bare", remote.to_str().unwrap()]);
     git(&stage, &["remote", "add", "origin", remote.to_str().unwrap()]);
@@ -440,6 +441,9 @@ fn a_pull_request_is_opened_with_the_persons_own_login() {
         "pr create --head fix/cart --title fix --body-file - --base main",
         "**Task:** fix",
         "- fix the cart",
+        "**Turns:** 2\n\n- fix\n- do echo x",
+        "**Checks:** did not run\n",
+        "**Refused:** 1 path\n\n- write src/cart.js of the main worktree\n",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

@@ -96,6 +96,29 @@ fn the_first_decision_wins_and_the_others_see_who_took_it() {
 }
 
 #[test]
+fn a_page_that_is_opened_in_a_turn_shows_it_once_and_to_its_end() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let turn = port.begin("ui", "read src/api/cart.rs");
+    port.blocked("pending");
+    let desk = open(&stage, &driver, "desk", DESK);
+    desk.shows("read src/api/cart.rs");
+    desk.comes("document.querySelector('article.card')?.card.preview");
+    desk.keys("i");
+    desk.has_read();
+    desk.keys("a");
+    assert_eq!(port.said(turn), "got api\n");
+    desk.shows("got api");
+    let turns = "[...document.querySelectorAll('.stream .turn')].filter((it) => it.innerText.includes('ui'))";
+    desk.comes(&format!("{turns}.length === 1 && !{turns}[0].classList.contains('is-running')"));
+    desk.comes(&format!("{turns}[0].innerText.includes('read src/api/cart.rs')"));
+    assert!(!desk.text().contains("No task yet\nui"), "{}", desk.text());
+    assert_eq!(desk.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn a_card_allows_the_pattern_that_it_offers() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();

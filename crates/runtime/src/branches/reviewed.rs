@@ -7,6 +7,7 @@ use anyhow::anyhow;
 
 use super::command::run;
 use super::repository_of;
+use super::work::{BranchWork, WorkSource, told};
 use crate::changes;
 use crate::config::SharedConfig;
 use crate::home::environment;
@@ -36,6 +37,7 @@ pub struct Reviewed {
     /// The newest run in its worktree.
     pub last_run: Option<RunState>,
     trees: Worktrees,
+    sources: Vec<WorkSource>,
 }
 
 /// Looks at a branch; None: the only one of a task that is there.
@@ -69,18 +71,33 @@ pub fn reviewed(
     let states: Vec<_> =
         states.filter(|state| state.workspace == tree.path).take(MOST_RUNS).collect();
     let place = |team: &str| journal_place(&eisen_dir, team);
-    let of_runs = states.iter().map(|run| (run.id.clone(), place(&run.team), PathBuf::new()));
+    let of_runs = states.iter().map(|run| WorkSource {
+        name: run.id.clone(),
+        agent: None,
+        journal: place(&run.team),
+        above: PathBuf::new(),
+    });
     // The journal of a team has the whole paths of files in worktrees of its agents.
-    let team = tree.owner.split_once('/').map(|(team, _)| team);
-    let of_team = team.map(|team| (tree.owner.clone(), place(team), tree.path.clone()));
+    let of_team = tree.owner.split_once('/').map(|(team, agent)| WorkSource {
+        name: tree.owner.clone(),
+        agent: Some(agent.to_owned()),
+        journal: place(team),
+        above: tree.path.clone(),
+    });
     let sources: Vec<_> = of_team.into_iter().chain(of_runs).collect();
     for file in &mut found.files {
         name_origins(file, &tree, &sources);
     }
-    Ok(Reviewed { tree, review: found, notes, last_run: states.into_iter().next(), trees })
+    let last_run = states.into_iter().next();
+    Ok(Reviewed { tree, review: found, notes, last_run, trees, sources })
 }
 
 impl Reviewed {
+    /// Reads the work on the branch from the journals.
+    pub fn work(&self) -> BranchWork {
+        told(&self.tree, &self.sources)
+    }
+
     /// Changes the notes and keeps them. What others kept since they were read stays.
     pub fn note<T>(
         &mut self,
@@ -205,12 +222,11 @@ fn change_notes<T>(
     Ok((notes, changed))
 }
 
-/// Names for each hunk of a file the turns that wrote its lines. `sources`: runs or a team, each with its journal, and what
-/// stands before the paths in that.
-fn name_origins(file: &mut ReviewedFile, tree: &Worktree, sources: &[(String, PathBuf, PathBuf)]) {
+/// Names for each hunk of a file the turns that wrote its lines.
+fn name_origins(file: &mut ReviewedFile, tree: &Worktree, sources: &[WorkSource]) {
     let place = tree.path.join(&file.path);
     let content = read_plain(&place, LONGEST + 1).filter(|text| text.len() as u64 <= LONGEST);
-    for (name, journal, above) in sources {
+    for WorkSource { name, journal, above, .. } in sources {
         let Ok(store) = Store::open(journal) else { continue };
         let path = &above.join(&file.path);
         let Ok(history) = changes::follow(&store, path) else { continue };

@@ -155,8 +155,9 @@ fn planned(
     }
     let base = tip.as_ref().or(first.as_ref()).cloned().ok_or_else(no_base)?;
     let base_branch = match &request.base {
-        Some(base) => repository.tip(base).map(|_| base.clone()),
-        None => repository.main_branch(),
+        Some(base) if repository.tip(base).is_some() => Some(base.clone()),
+        // A tag or a commit is no target: what began there lands where all else does.
+        _ => repository.main_branch(),
     };
     let name = trees.name_for(repository, branch);
     let usual = || default_folder(repository).unwrap_or_default().join(&name);

@@ -11,7 +11,7 @@ use crate::kept::dead_drafts;
 
 /// The folders with files that are replaced, relative to `$EISEN_DIR`; `*` stands for each folder. All
 /// others may have files of agents.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 15] = [
     "",
     "run",
     "teams",
@@ -25,6 +25,8 @@ const FOLDERS: [&str; 13] = [
     "slots/*",
     "slots/*/*",
     "slots/*/*/*",
+    "trees",
+    "trees/*",
 ];
 
 /// Drafts of versions before the room `kept`, in these folders. They have no lock.
@@ -129,6 +131,7 @@ mod tests {
         };
         let mut dead = vec![
             write("runs/01ABC/.draft-dead", Duration::ZERO),
+            write("trees/shop/.draft-dead", Duration::ZERO),
             write("teams/shop/streams/.draft-dead", Duration::ZERO),
         ];
         for old in [

@@ -152,9 +152,9 @@ export function byWhom(line) {
   if (line.answered_by) return `by ${oneLine(line.answered_by)}`;
   const by = line.decided_by;
   if (!by) return "";
-  if (by === "person") return "by another person";
+  if (by === "person") return "by a person";
   if (by === "rule") return "by a rule";
-  if (by === "web") return "by another person on the web";
+  if (by === "web") return "by a person on the web";
   return `by ${oneLine(String(by).replace(/^(agent|token):/, ""))}`;
 }
 

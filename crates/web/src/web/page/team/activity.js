@@ -72,10 +72,12 @@ export class Activity {
 
   /** Puts what the journal has before what came live. */
   putBefore(past) {
+    // The journal has other names of sessions than what comes live.
+    for (const turn of past.turns) turn.session = "";
     for (const [agent, turn] of past.last) {
       const first = this.turns.find((it) => it.agent === agent);
       // What goes on began before this page was opened.
-      if (first && !turn.endedAt && first.turn === null) {
+      if (first && !turn.endedAt && (first.turn === null || first.turn === turn.turn)) {
         past.turns.splice(past.turns.indexOf(turn), 1);
         this.join(first, turn);
       }
@@ -92,7 +94,6 @@ export class Activity {
     turn.task ||= before.task;
     turn.message ||= before.message;
     for (const [kind, sum] of before.calls) turn.calls.set(kind, (turn.calls.get(kind) ?? 0) + sum);
-    turn.session ||= before.session;
     turn.version += 1;
   }
 

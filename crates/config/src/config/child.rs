@@ -33,7 +33,11 @@ pub(super) fn bound(child: &mut Agent, parent: &Agent) {
     child.memory_mb = least(child.memory_mb, parent.memory_mb);
     child.processes = least(child.processes, parent.processes);
     let variables = cut_environment(child, parent);
-    let places = cut_places(&mut child.confined, &parent.confined);
+    // Those of its bounds: a place by a name in the workspace grants nothing.
+    let reach = parent.bounds().map(|bounds| bounds.reach().clone());
+    let (writable, readable) =
+        reach.map(|reach| (reach.writable, reach.readable)).unwrap_or_default();
+    let places = cut_places(&mut child.confined, &writable, &readable);
     // Without `strict` both reach them all.
     let places = places.into_iter().filter(|_| child.zone.confine == Confine::Strict);
     child.without = places.chain(variables).collect();
@@ -104,10 +108,14 @@ fn cut_environment(child: &mut Agent, parent: &Agent) -> Vec<String> {
     without
 }
 
-/// Leaves the places that the parent has, too. Returns the names of those that are there, and of which
+/// Leaves the places that the parent may write or read, too. Returns the names of those that are there, and of which
 /// nothing is left.
-fn cut_places(own: &mut Confined, parent: &Confined) -> Vec<String> {
-    let reads = [&parent.writable[..], &parent.readable, &parent.programs].concat();
+fn cut_places(
+    own: &mut Confined,
+    writable: &[GrantedPlace],
+    readable: &[GrantedPlace],
+) -> Vec<String> {
+    let reads = [writable, readable].concat();
     let mut read = common(&own.writable, &reads);
     read.extend(common(&own.readable, &reads));
     let lost = |asked: &[GrantedPlace], of_parent: &[GrantedPlace]| {
@@ -118,11 +126,11 @@ fn cut_places(own: &mut Confined, parent: &Confined) -> Vec<String> {
         let lost = asked.iter().filter(is_lost).map(|place| place.name.display().to_string());
         lost.collect::<Vec<_>>()
     };
-    let lost = [lost(&own.writable, &parent.writable), lost(&own.readable, &reads)].concat();
+    let lost = [lost(&own.writable, writable), lost(&own.readable, &reads)].concat();
     *own = Confined {
         readable: read,
-        writable: common(&own.writable, &parent.writable),
-        made: common(&own.made, &parent.writable),
+        writable: common(&own.writable, writable),
+        made: common(&own.made, writable),
         harmless: own.harmless.clone(),
         programs: common(&own.programs, &reads),
         // Known when the whole file is read.

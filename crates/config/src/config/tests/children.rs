@@ -240,6 +240,15 @@ proptest! {
     }
 }
 
+/// The agent may replace that link.
+#[test]
+fn a_program_by_a_link_in_the_workspace_opens_nothing_to_a_child() {
+    let scene = Scene::new();
+    let parent = json!({ "command": ["@/ws/ui/lnk/codex"], "zone": { "allowed": ["ui/.env"], "confine": "strict" } });
+    let config = scene.team(&parent, &[json!({ "profile": "mine" })]).unwrap();
+    assert_eq!(scene.further(&config.agents[1], &config.agents[0]), [""; 0]);
+}
+
 #[test]
 fn a_child_is_told_what_it_goes_without() {
     let scene = Scene::new();

@@ -237,13 +237,10 @@ impl Doorbell {
         let doorbell = Arc::clone(self);
         self.runtime.spawn(async move {
             let passes = doorbell.decided(notice, decision).await;
-            drop(deferred_call);
             if !passes {
-                if let Some(words) = words {
-                    words::tell(CallingProcess { notice, listener: &doorbell.listener }, &words);
-                }
-                return doorbell.answer(notice, Err(Errno::EACCES));
+                return doorbell.refuse(notice, words, deferred_call);
             }
+            drop(deferred_call);
             granted.push(denied);
             let again = Arc::clone(&doorbell);
             let spawned = thread::Builder::new().spawn(move || {
@@ -255,6 +252,24 @@ impl Doorbell {
                 doorbell.answer(notice, Err(Errno::EAGAIN));
             }
         });
+    }
+
+    /// Refuses a call, behind words for its program: on a thread of their own, since a file may block.
+    fn refuse(self: Arc<Self>, notice: Notice, words: Option<String>, of: DeferredCall) {
+        let count = Arc::clone(&self.later);
+        let has_room = Arc::strong_count(&count) <= LATER_MAX + 1;
+        let doorbell = Arc::clone(&self);
+        let spawned = words.filter(|_| has_room).map(|words| {
+            thread::Builder::new().name(DEFERRED_THREAD.to_owned()).spawn(move || {
+                words::tell(CallingProcess { notice, listener: &doorbell.listener }, &words);
+                drop(of);
+                doorbell.answer(notice, Err(Errno::EACCES));
+                drop(count);
+            })
+        });
+        if !matches!(spawned, Some(Ok(_))) {
+            self.answer(notice, Err(Errno::EACCES));
+        }
     }
 
     /// Waits for a decision as long as the call does.

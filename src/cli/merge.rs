@@ -317,8 +317,8 @@ fn pull_request(
         text.and_then(|text| text.lines().next()).map(str::to_owned).or_else(|| task.clone());
     let title = title.unwrap_or_else(|| branch.to_owned());
     let work = branches::reviewed(folder, Some(branch), into.as_deref());
-    let work = work.map(|reviewed| reviewed.work()).unwrap_or_default();
-    let body = body(&top, branch, into.as_deref(), listed.as_ref(), &work);
+    let work = work.map(|reviewed| reviewed.work()).ok();
+    let body = body(&top, branch, into.as_deref(), listed.as_ref(), work.as_ref());
     let mut open = Command::new("gh");
     open.args(["pr", "create", "--head", branch, "--title", title.trim(), "--body-file", "-"]);
     if let Some(into) = &into {
@@ -343,6 +343,11 @@ fn pull_request(
 const MOST_LISTED: usize = 20;
 const LONGEST_LISTED: usize = 200;
 
+/// The first line of a text that an agent or a person wrote, in which nothing names a person or closes an issue.
+fn as_code(text: &str) -> String {
+    format!("`{}`", cut(&one_line(text).replace('`', "'"), LONGEST_LISTED))
+}
+
 /// Adds what was done on a branch: its turns, its checks, and what was refused.
 fn add_work(body: &mut String, listed: &ListedBranch, work: &BranchWork) {
     let more = |body: &mut String, all: usize, listed: usize| {
@@ -353,7 +358,7 @@ fn add_work(body: &mut String, listed: &ListedBranch, work: &BranchWork) {
     let _ = write!(body, "\n**Turns:** {}\n\n", work.turns);
     let shown = work.prompts.iter().take(MOST_LISTED);
     for prompt in shown.clone() {
-        let _ = writeln!(body, "- {}", cut(&one_line(prompt), LONGEST_LISTED));
+        let _ = writeln!(body, "- {}", as_code(prompt));
     }
     more(body, work.turns, shown.len());
     let checks = match &listed.checks {
@@ -370,7 +375,7 @@ fn add_work(body: &mut String, listed: &ListedBranch, work: &BranchWork) {
     let _ = write!(body, "{}\n\n", counted(work.refused.len() as u64, "path"));
     for (access, times) in work.refused.iter().take(MOST_LISTED) {
         let times = if *times > 1 { format!(" ×{times}") } else { String::new() };
-        let _ = writeln!(body, "- {}{times}", cut(&one_line(access), LONGEST_LISTED));
+        let _ = writeln!(body, "- {}{times}", as_code(access));
     }
     more(body, work.refused.len(), MOST_LISTED);
 }
@@ -381,7 +386,7 @@ fn body(
     branch: &str,
     into: Option<&str>,
     listed: Option<&ListedBranch>,
-    work: &BranchWork,
+    work: Option<&BranchWork>,
 ) -> String {
     let mut body = String::new();
     if let Some(task) = listed.and_then(|listed| listed.task.as_deref()) {
@@ -404,7 +409,9 @@ fn body(
         let _ = writeln!(body, "{files} changed, +{} −{}.", diff.added, diff.removed);
     }
     if let Some(listed) = listed {
-        add_work(&mut body, listed, work);
+        if let Some(work) = work {
+            add_work(&mut body, listed, work);
+        }
         let _ = write!(body, "\nEisen-Agent: {}\n", listed.owner);
     }
     body

@@ -441,9 +441,9 @@ fn a_pull_request_is_opened_with_the_persons_own_login() {
         "pr create --head fix/cart --title fix --body-file - --base main",
         "**Task:** fix",
         "- fix the cart",
-        "**Turns:** 2\n\n- fix\n- do echo x",
+        "**Turns:** 2\n\n- `fix`\n- `do echo x",
         "**Checks:** did not run\n",
-        "**Refused:** 1 path\n\n- write src/cart.js of the main worktree\n",
+        "**Refused:** 1 path\n\n- `write src/cart.js of the main worktree`\n",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

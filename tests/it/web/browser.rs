@@ -175,6 +175,7 @@ impl Chromium {
 
     /// Lets the time pass in which a card that came up takes no key.
     pub(super) fn has_read(&self) {
+        self.comes("[...document.querySelectorAll('article.card')].some((it) => it.card?.shownAt)");
         self.later(600);
     }
 

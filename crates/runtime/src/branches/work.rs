@@ -1,6 +1,6 @@
 //! The work on a branch as the journals tell it: its prompts, and what was refused meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::journal::{BlockedPayload, Event, Filter, MessagePayload, Store};
@@ -13,8 +13,8 @@ const MOST_EVENTS: usize = 20_000;
 const MOST_PROMPTS: usize = 50;
 const MOST_REFUSED: usize = 50;
 
-/// The status of an access that was refused.
-const DENIED: &str = "denied";
+/// The statuses of an access that was refused.
+const REFUSED: [&str; 2] = ["denied", "expired"];
 
 /// A journal in which work on a branch is told.
 #[derive(Clone, Debug)]
@@ -65,10 +65,10 @@ fn each(
     tree: &Worktree,
     work: &mut BranchWork,
 ) -> Result<(), crate::journal::OpenError> {
-    let mut read = 0;
+    let (mut read, mut seen) = (0, HashSet::new());
     loop {
         let page = store.events(&filter)?;
-        page.events.iter().for_each(|event| work.add(event, tree));
+        page.events.iter().for_each(|event| work.add(event, tree, &mut seen));
         read += page.events.len();
         match page.next.filter(|_| read < MOST_EVENTS) {
             Some(next) => filter.after = Some(next),
@@ -78,7 +78,7 @@ fn each(
 }
 
 impl BranchWork {
-    fn add(&mut self, event: &Event, tree: &Worktree) {
+    fn add(&mut self, event: &Event, tree: &Worktree, seen: &mut HashSet<Option<String>>) {
         if event.kind == "message.user" {
             self.turns += 1;
             let text = event.read::<MessagePayload>().text;
@@ -88,8 +88,12 @@ impl BranchWork {
             return;
         }
         let blocked: BlockedPayload = event.read();
-        let is_refused = blocked.status == DENIED && !blocked.harmless;
-        let Some(path) = blocked.path.filter(|_| is_refused) else { return };
+        let is_refused = REFUSED.contains(&&*blocked.status) && !blocked.harmless;
+        // What becomes known of it later is another event.
+        if !is_refused || !seen.insert(blocked.blocked_id) {
+            return;
+        }
+        let Some(path) = blocked.path else { return };
         let access = format!("{} {}", blocked.action, named(&path, tree));
         if self.refused.len() < MOST_REFUSED || self.refused.contains_key(&access) {
             *self.refused.entry(access).or_default() += 1;
@@ -102,11 +106,12 @@ fn named(path: &str, tree: &Worktree) -> String {
     let place = Path::new(path);
     let main = tree.main.as_deref().and_then(|main| place.strip_prefix(main).ok());
     match (place.strip_prefix(&tree.path), main) {
+        (Ok(within), _) if within.as_os_str().is_empty() => "the worktree itself".to_owned(),
         (Ok(within), _) => within.display().to_string(),
         (_, Some(within)) => format!("{} of the main worktree", within.display()),
         _ if place.is_absolute() => {
             let name = place.file_name().unwrap_or_default();
-            format!("…/{} outside the repository", name.display())
+            format!("…/{} outside the worktree", name.display())
         }
         _ => path.to_owned(),
     }

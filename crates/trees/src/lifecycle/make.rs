@@ -155,9 +155,22 @@ fn planned(
     }
     let base = tip.as_ref().or(first.as_ref()).cloned().ok_or_else(no_base)?;
     let base_branch = match &request.base {
-        Some(base) if repository.tip(base).is_some() => Some(base.clone()),
-        // A tag or a commit is no target: what began there lands where all else does.
-        _ => repository.main_branch(),
+        Some(base) => {
+            let name = base.strip_prefix("refs/heads/").unwrap_or(base);
+            let remote = format!("refs/remotes/{base}^{{commit}}");
+            let is_of_remote = || {
+                let found = repository.commits(std::slice::from_ref(&remote));
+                found.is_ok_and(|found| found.iter().any(Option::is_some))
+            };
+            match repository.tip(name) {
+                Some(_) => Some(name.to_owned()),
+                // It is no target here.
+                None if is_of_remote() => None,
+                // What began at a tag or a commit lands where all else does.
+                None => repository.main_branch(),
+            }
+        }
+        None => repository.main_branch(),
     };
     let name = trees.name_for(repository, branch);
     let usual = || default_folder(repository).unwrap_or_default().join(&name);

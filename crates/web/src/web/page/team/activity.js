@@ -72,9 +72,9 @@ export class Activity {
 
   /** Puts what the journal has before what came live. */
   putBefore(past) {
-    // The journal has other names of sessions than what comes live.
-    for (const turn of past.turns) turn.session = "";
     for (const [agent, turn] of past.last) {
+      // The journal has other names of sessions than what comes live.
+      if (!turn.endedAt) turn.session = "";
       const first = this.turns.find((it) => it.agent === agent);
       // What goes on began before this page was opened.
       if (first && !turn.endedAt && (first.turn === null || first.turn === turn.turn)) {

@@ -311,7 +311,8 @@ fn branches_are_listed_checked_and_merged_over_the_port() {
     assert_eq!(git(&stage, "shop", &["rev-parse", "main"]), main);
 
     // What is not committed does, too, unless it is to be committed.
-    port.prompt("ui", "run sed -i 's/return 9/return 11/' cart.py");
+    let changed = port.prompt("ui", "run sed -i 's/return 9/return 11/' cart.py; git diff --stat");
+    assert!(changed.contains("1 file changed"), "{changed}");
     let refused = merge(&mut port, &json!({})).unwrap_err();
     assert!(refused["message"].as_str().unwrap().contains("not committed"), "{refused}");
     // A person looked, and the agent goes on: what nobody saw is not merged.

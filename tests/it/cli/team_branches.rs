@@ -343,11 +343,21 @@ fn branches_are_listed_checked_and_merged_over_the_port() {
     assert_eq!(refused["code"], 409);
     assert!(refused["message"].as_str().unwrap().contains("conflict in cart.py"), "{refused}");
     assert_eq!(port.call("merge_branch", &json!({ "branch": "none" })).unwrap_err()["code"], 404);
+}
+
+#[test]
+fn a_connection_without_the_token_learns_no_branches_and_merges_none() {
+    let stage = repository();
+    let (team, mut port) = three(&stage);
+    port.prompt("ui", "run sed -i 's/return 1/return 9/' cart.py; git commit -qam nine");
+    let main = git(&stage, "shop", &["rev-parse", "main"]);
     let mut stranger = team.watch();
     for method in ["list_branches", "merge_branch", "check_branch"] {
-        let refused = stranger.call(method, &json!({ "branch": branch })).unwrap_err();
+        let params = json!({ "branch": "eisen/shop/ui" });
+        let refused = stranger.call(method, &params).unwrap_err();
         assert_eq!(refused["code"], 401, "{method}");
     }
+    assert_eq!(git(&stage, "shop", &["rev-parse", "main"]), main);
 }
 
 #[test]

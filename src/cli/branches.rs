@@ -295,6 +295,10 @@ impl CleanArgs {
 fn tell(path: &Path, survey: &Survey, is_landed: bool) {
     let kept = match survey.files {
         _ if survey.is_missing => "it is not there. If you moved it, `git worktree repair NEW_PLACE` has it known again; else it is given up, with what was not committed".to_owned(),
+        0 if survey.deleted > 0 => {
+            let files = counted(survey.deleted as u64, "deleted file");
+            format!("kept: {files}, which a commit has")
+        }
         0 => "all of it is committed".to_owned(),
         1 => format!("1 file that no commit has is kept ({})", bytes(survey.bytes)),
         files => format!("{files} files that no commit has are kept ({})", bytes(survey.bytes)),

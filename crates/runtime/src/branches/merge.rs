@@ -68,6 +68,8 @@ pub async fn merge(
             let (branch, place) = (branch.clone(), tree.path.clone());
             return Err(refused(LandingError::Merging { branch, into, place }));
         }
+        // Amid a rebase of its own, its files are not to be committed.
+        tree.is_settled().map_err(|why| refused(LandingError::Unsettled(why)))?;
         let stands = standing(tree, Some(&into)).map_err(|error| Failure::Run(error.into()))?;
         if stands.uncommitted > 0 {
             let branch = branch.clone();
@@ -77,7 +79,6 @@ pub async fn merge(
             };
             return Err(refused(LandingError::Uncommitted { branch, count }));
         }
-        tree.is_settled().map_err(|why| refused(LandingError::Unsettled(why)))?;
     }
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
     let missing = || refused(LandingError::NoBranch(branch.clone()));

@@ -78,7 +78,12 @@ fn each(
 }
 
 impl BranchWork {
-    fn add(&mut self, event: &Event, tree: &Worktree, seen: &mut HashSet<Option<String>>) {
+    fn add(
+        &mut self,
+        event: &Event,
+        tree: &Worktree,
+        seen: &mut HashSet<(Option<String>, String)>,
+    ) {
         if event.kind == "message.user" {
             self.turns += 1;
             let text = event.read::<MessagePayload>().text;
@@ -89,12 +94,12 @@ impl BranchWork {
         }
         let blocked: BlockedPayload = event.read();
         let is_refused = REFUSED.contains(&&*blocked.status) && !blocked.harmless;
-        // What becomes known of it later is another event.
-        if !is_refused || !seen.insert(blocked.blocked_id) {
+        let Some(path) = blocked.path.filter(|_| is_refused) else { return };
+        let access = format!("{} {}", blocked.action, named(&path, tree));
+        // What becomes known of it later is another event. Each start of a team counts its ids anew.
+        if !seen.insert((blocked.blocked_id, access.clone())) {
             return;
         }
-        let Some(path) = blocked.path else { return };
-        let access = format!("{} {}", blocked.action, named(&path, tree));
         if self.refused.len() < MOST_REFUSED || self.refused.contains_key(&access) {
             *self.refused.entry(access).or_default() += 1;
         }
@@ -114,5 +119,56 @@ fn named(path: &str, tree: &Worktree) -> String {
             format!("…/{} outside the worktree", name.display())
         }
         _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json, value::to_raw_value};
+
+    use super::*;
+
+    fn blocked(path: &str, status: &str) -> Event {
+        let payload =
+            json!({ "blocked_id": "b1", "path": path, "action": "write", "status": status });
+        Event {
+            id: String::new(),
+            parent_id: None,
+            session_id: None,
+            agent_id: None,
+            sequence: None,
+            depth: None,
+            kind: "blocked".to_owned(),
+            timestamp: 0,
+            turn: None,
+            payload: to_raw_value(&payload).unwrap(),
+        }
+    }
+
+    fn tree() -> Worktree {
+        let tree: Value = json!({
+            "name": "ui", "branch": "ui", "path": "/shop.trees/ui", "common": "/shop/.git",
+            "main": "/shop", "git_dir": "/shop/.git/worktrees/ui", "base": "", "base_branch": null,
+            "made_branch": true, "state": "ready", "owner": "shop/ui", "task": null, "made_at_ms": 0,
+            "is_sha1": true,
+        });
+        serde_json::from_value(tree).unwrap()
+    }
+
+    #[test]
+    fn accesses_of_two_starts_of_a_team_are_two_though_their_ids_are_equal() {
+        let (mut work, mut seen) = (BranchWork::default(), HashSet::new());
+        for (path, status) in [
+            ("/shop/a.js", "denied"),
+            // It became known that its call completed.
+            ("/shop/a.js", "denied"),
+            ("/shop/b.js", "expired"),
+            ("/shop/c.js", "allowed"),
+        ] {
+            work.add(&blocked(path, status), &tree(), &mut seen);
+        }
+        let refused: Vec<_> = work.refused.into_iter().collect();
+        let main = |name: &str| (format!("write {name} of the main worktree"), 1);
+        assert_eq!(refused, [main("a.js"), main("b.js")]);
     }
 }

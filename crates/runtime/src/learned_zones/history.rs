@@ -72,8 +72,8 @@ struct UseReader {
     /// Uses that only count in other turns.
     seen: Vec<UsedPath>,
     deleted: HashSet<String>,
-    /// Blocked accesses, by their ids.
-    blocked: HashMap<String, usize>,
+    /// Blocked accesses, by their id, path and action.
+    blocked: HashMap<(String, String, String), usize>,
 }
 
 /// Reads the uses of the filter's agent. `own` are the names of its own program.
@@ -215,14 +215,16 @@ impl UseReader {
         let (Some(id), Some(path)) = (blocked.blocked_id, blocked.path) else { return };
         let Some(action) = action_of(&blocked.action) else { return };
         let is_refused = blocked.status != "allowed";
-        if let Some(known) = self.blocked.get(&id) {
+        // Each start of a team counts its ids anew.
+        let access = (id, path.clone(), blocked.action);
+        if let Some(known) = self.blocked.get(&access) {
             self.past.uses[*known].is_refused = is_refused;
             return;
         }
         let mut used = self.of(event, None, path, action);
         used.is_meant = blocked.sweep.is_none();
         used.is_refused = is_refused;
-        self.blocked.insert(id, self.past.uses.len());
+        self.blocked.insert(access, self.past.uses.len());
         self.past.uses.push(used);
     }
 

@@ -11,6 +11,8 @@ pub struct Survey {
     /// Files that no commit has, and their bytes: the recovery gets them.
     pub files: usize,
     pub bytes: u64,
+    /// Files of its commit that are deleted; after `restore` they still are.
+    pub deleted: usize,
     pub left_out: Vec<LeftOut>,
     pub occupants: Vec<Occupant>,
     /// Commits of the branch that the one it began at does not have.
@@ -35,6 +37,7 @@ pub fn survey(tree: &Worktree) -> Result<Survey, RecoveryError> {
     Ok(Survey {
         files: found.kept.len(),
         bytes: found.bytes(),
+        deleted: found.missing.len(),
         left_out: found.left_out,
         occupants: occupants(&tree.path),
         unmerged: unmerged(tree)?,

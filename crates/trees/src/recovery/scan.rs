@@ -70,7 +70,7 @@ pub(crate) struct Scan {
     /// Files that the worktree's commit has, and links and copies that were brought in.
     pub(super) known: BTreeMap<PathBuf, Marks>,
     /// Files of the commit that are not there.
-    pub(super) missing: Vec<PathBuf>,
+    pub(crate) missing: Vec<PathBuf>,
     /// Folders with nothing in them.
     pub(super) empty: Vec<PathBuf>,
     /// Folders that are removed with all that is in them.

@@ -81,7 +81,8 @@ impl Evidence {
             event.kind == EventType::BLOCKED.as_str()
                 && event.read::<BlockedPayload>().blocked_id.as_deref() == Some(access.id.as_str())
         };
-        let Some(at) = events.iter().position(is_it) else { return Self::default() };
+        // Each start of a team counts its ids anew: the last one is this access.
+        let Some(at) = events.iter().rposition(is_it) else { return Self::default() };
         let (before, after) = events.split_at(at);
         let ends = [EventType::MESSAGE_USER.as_str(), EventType::TURN_END.as_str()];
         if after.iter().any(|event| ends.contains(&&*event.kind)) {
@@ -278,6 +279,15 @@ mod tests {
         events.push(event(EventType::TURN_END, &json!({})));
         let found = Evidence::from_events(&events, &access(), Path::new("/w"));
         assert!(found.said.is_none() && found.shown_call().is_none());
+    }
+
+    #[test]
+    fn an_access_of_an_earlier_start_with_the_same_id_is_another() {
+        let mut events = turn();
+        events.push(event(EventType::TURN_END, &json!({})));
+        events.extend(turn());
+        let found = Evidence::from_events(&events, &access(), Path::new("/w"));
+        assert_eq!(found.said.as_deref(), Some("I add a test for it now:"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Branches of tasks: a run in a worktree of its own, and how that lands, is cleaned, and comes back.
 
 mod kills;
+mod lfs;
 
 use std::fs;
 use std::path::{Path, PathBuf};

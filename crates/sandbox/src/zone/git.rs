@@ -176,6 +176,17 @@ impl Git {
         Some(format!("eisen-core: all worktrees of the repository share {rest}\n"))
     }
 
+    /// The place that git means by a path below the `.git` of a worktree, which is a file.
+    pub(super) fn meant(&self, path: &Path) -> Option<PathBuf> {
+        let [file, git, common] = &self.own[..] else { return None };
+        let rest = self.workspace.join(path).strip_prefix(file).ok()?.to_owned();
+        if git == common || rest.as_os_str().is_empty() {
+            return None;
+        }
+        let own = git.join(&rest);
+        Some(if own.symlink_metadata().is_ok() { own } else { common.join(rest) })
+    }
+
     pub(super) fn access(&self) -> GitAccess {
         self.access
     }

@@ -47,6 +47,8 @@ impl Zone {
     /// Explains the verdict of [`Zone::check`] on an access. Compiles each pattern again: it is for
     /// people, not for requests.
     pub fn why(&self, path: &Path, action: Action) -> Why {
+        let meant = self.git.meant(path);
+        let path = meant.as_deref().unwrap_or(path);
         let Some((kernels, by_name)) = self.readings(path) else {
             let path = self.unresolved(path, action).path;
             return Why { path, real: None, allowed: false, reason: Reason::NoPath };

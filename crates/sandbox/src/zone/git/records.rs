@@ -11,6 +11,9 @@ const NESTED: [&str; 3] = [".git", "objects", "commondir"];
 /// Files in `objects/info` that make git read objects from elsewhere.
 const ELSEWHERE: [&str; 2] = ["alternates", "http-alternates"];
 
+/// Folders in `lfs` that the filter of Git LFS writes: contents by their hash, and what is on its way there.
+const LFS: [&str; 3] = ["objects", "tmp", "incomplete"];
+
 /// Whether `git commit` writes a path, given relative to its git folder. A list of writable files,
 /// since later versions of git may obey further ones.
 pub(super) fn is_record(within: &Path) -> bool {
@@ -36,8 +39,11 @@ pub(super) fn is_record(within: &Path) -> bool {
             ["objects" | "refs" | "logs", behind @ ..] if !behind.is_empty() => {
                 return !behind.iter().any(|name| NESTED.contains(name));
             }
+            ["lfs", folder, behind @ ..] => {
+                return LFS.contains(folder) && !behind.iter().any(|name| NESTED.contains(name));
+            }
             // Made with the first commit of a repository or a worktree.
-            ["refs" | "logs"] => return true,
+            ["refs" | "logs" | "lfs"] => return true,
             [name] => return is_record_file(name),
             _ => return false,
         }
@@ -57,13 +63,16 @@ pub(super) fn is_sequence(within: &Path) -> bool {
 /// Files that hold something of all worktrees and that a commit locks, but does not replace.
 const LOCKED: [&str; 2] = ["packed-refs.lock", "maintenance.lock"];
 
+/// Folders whose files are named by their content.
+const CONTENTS: [&str; 2] = ["objects", "lfs"];
+
 /// Folders that the first log of a repository makes.
 const LOGS: [&str; 3] = ["logs", "logs/refs", "logs/refs/heads"];
 
 /// Whether a commit in a worktree of a task writes a path of what all worktrees share: objects, and the worktree's
 /// own branch with its log.
 pub(super) fn is_own_record(within: &Path, branch: &str) -> bool {
-    if within.starts_with("objects") {
+    if CONTENTS.iter().any(|folder| within.starts_with(folder)) {
         return is_record(within);
     }
     let is_any = |names: &[&str]| names.iter().any(|name| within == Path::new(name));
@@ -87,7 +96,8 @@ pub(super) fn own_records_below(within: &Path, branch: &str) -> Subtree {
     let heads = within.strip_prefix("logs").unwrap_or(within);
     let own = Path::new("refs/heads").join(branch);
     let leads_to_own = own.starts_with(heads) || heads.starts_with(&own);
-    if within.as_os_str().is_empty() || within.starts_with("objects") || leads_to_own {
+    let has_contents = CONTENTS.iter().any(|folder| within.starts_with(folder));
+    if within.as_os_str().is_empty() || has_contents || leads_to_own {
         records_below(within)
     } else {
         Subtree::None
@@ -107,6 +117,12 @@ pub(super) fn records_below(within: &Path) -> Subtree {
         [] | ["worktrees" | "modules"] => Subtree::Mixed,
         ["objects" | "refs" | "logs", behind @ ..]
             if !behind.iter().any(|name| NESTED.contains(name)) =>
+        {
+            Subtree::Mixed
+        }
+        ["lfs"] => Subtree::Mixed,
+        ["lfs", folder, behind @ ..]
+            if LFS.contains(folder) && !behind.iter().any(|name| NESTED.contains(name)) =>
         {
             Subtree::Mixed
         }

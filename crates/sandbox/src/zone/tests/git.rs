@@ -115,6 +115,8 @@ fn a_commit_writes_records_and_nothing_that_git_obeys() {
         "objects/ab/cdef",
         "objects/pack/tmp_pack_x",
         "objects/info/commit-graph",
+        "lfs/objects/ab/cd/abcdef",
+        "lfs/tmp/1234",
         "refs/heads/config",
         "refs/heads/alternates",
         "refs/heads/main.lock",
@@ -169,6 +171,8 @@ fn a_commit_writes_records_and_nothing_that_git_obeys() {
         "objects/info/alternates",
         "objects/info/alternates.lock",
         "objects/info/http-alternates",
+        "lfs/config",
+        "lfs/tmp/evil/objects",
         "objects/../config",
         "HEAD/../hooks/x",
     ];

@@ -59,6 +59,9 @@ const PATHS: &[&str] = &[
     "@/shop/.git/worktrees/fix/config.worktree",
     "@/shop/.git/objects/ab/new",
     "@/shop/.git/objects/info/alternates",
+    "@/shop/.git/lfs/objects/ab/cd/new",
+    "@/shop/.git/lfs/tmp/x/objects/y",
+    "@/shop/.git/lfs/config",
     "@/shop/.git/refs/heads/eisen/team/ui",
     "@/shop/.git/refs/heads/eisen/team/ui.lock",
     "@/shop/.git/logs/refs/heads/eisen/team/ui",
@@ -175,4 +178,13 @@ fn a_workspace_that_is_no_worktree_of_a_task_is_judged_as_ever() {
     for open in ["shop/.git/refs/heads/main", "shop/.git/refs/stash", "shop/src/main.rs"] {
         assert!(bounds.judge(&bed.path(open), Action::Write).is_ok(), "{open}");
     }
+}
+
+#[test]
+fn a_path_below_the_git_file_of_a_worktree_is_explained_as_the_one_that_git_means() {
+    let bed = Bed::new(&[]);
+    let zone = Zone::compile(&spec(&bed)).unwrap();
+    let writable = |path: &str| zone.why(Path::new(path), Action::Write).allowed;
+    assert!(writable(".git/HEAD") && writable(".git/refs/heads/eisen/team/ui"));
+    assert!(!writable(".git/config") && !writable(".git/refs/stash") && !writable(".git"));
 }

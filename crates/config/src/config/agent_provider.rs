@@ -79,7 +79,7 @@ pub(super) fn check_name(
     providers: &BTreeMap<String, Provider>,
 ) -> Option<()> {
     if name.value != NO_PROVIDER && !providers.contains_key(&name.value) {
-        table.fault(unknown(name, providers));
+        table.reader.fault_of_provider(&name.value, unknown(name, providers));
         return None;
     }
     Some(())

@@ -44,6 +44,19 @@ pub(super) fn suggested_key(table: &str, key: &str) -> Option<&'static str> {
             "the port is `listen` in `[team]`, such as `listen = \"127.0.0.1:17320\"`"
         }
         ("team", "agents") => "agents are `[[agents]]`, one each, at the top level",
+        ("providers.NAME", "base_url" | "api_base" | "endpoint" | "address" | "host") => {
+            "the address is `url`"
+        }
+        ("providers.NAME", "api_key" | "api_key_env" | "key_env" | "env" | "token" | "secret") => {
+            "the key is `key = \"${VARIABLE}\"`, a variable of your environment, or comes by `key_command`"
+        }
+        ("providers.NAME", "command" | "api_key_command" | "key_cmd") => {
+            "the command that prints the key is `key_command`"
+        }
+        ("providers.NAME", "type" | "provider" | "api" | "name") => "what it speaks is its `kind`",
+        ("providers.NAME", "model") => {
+            "other names of models are `models`; an agent's model is `model` below its `[[agents]]`"
+        }
         ("agents", "name") => "an agent's name is its `id`",
         ("agents", "args") => {
             "arguments are part of the command: `command = [\"PROGRAM\", \"ARG\"]`"

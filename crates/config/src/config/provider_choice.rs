@@ -58,7 +58,7 @@ impl ProviderChoice<'_> {
 
     fn named(&self, name: &Text) -> Option<AgentProvider> {
         let Some(provider) = self.providers.get(&name.value) else {
-            self.reader.fault(unknown(name, self.providers));
+            self.reader.fault_of_provider(&name.value, unknown(name, self.providers));
             return None;
         };
         let fault = |message: String, help: String| {
@@ -79,7 +79,10 @@ impl ProviderChoice<'_> {
                 let message = "no setting is known by which this agent takes a provider".to_owned();
                 return fault(message, format!("{table}{kind}]`, or leave out `provider`"));
             }
-            let title = &self.agent.profile.title;
+            let title = match &*self.agent.profile.title {
+                "" => "this agent",
+                title => title,
+            };
             let takes: Vec<_> = forms.keys().map(|kind| code(kind.as_str())).collect();
             let message = format!(
                 "{} is a provider of the kind {}, and {title} takes {}",

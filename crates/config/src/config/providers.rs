@@ -124,7 +124,9 @@ pub(super) fn providers(table: &Table<'_>, under: Option<Under<'_>>) -> BTreeMap
             table.fault(Fault::new(name.span, message).help(help));
         } else if let Some(provider) = read.flatten() {
             all.insert(name.value, provider);
+            continue;
         }
+        table.reader.note_faulty_provider(&name.value);
     }
     all
 }

@@ -43,6 +43,8 @@ pub(super) struct ConfigReader<'a> {
 struct Log {
     faults: Vec<Fault>,
     unknown: Vec<(&'static str, String, Range<usize>)>,
+    /// Names of providers whose tables have mistakes: who names one makes none.
+    faulty_providers: HashSet<String>,
     known: KnownKeys,
 }
 
@@ -99,6 +101,19 @@ impl<'a> ConfigReader<'a> {
 
     pub(super) fn fault(&self, fault: Fault) {
         self.log.borrow_mut().faults.push(fault);
+    }
+
+    /// Notes a provider whose table has a mistake.
+    pub(super) fn note_faulty_provider(&self, name: &str) {
+        self.log.borrow_mut().faulty_providers.insert(name.to_owned());
+    }
+
+    /// Records that there is no provider of a name, unless its table has a mistake, which is recorded.
+    pub(super) fn fault_of_provider(&self, name: &str, fault: Fault) {
+        let mut log = self.log.borrow_mut();
+        if !log.faulty_providers.contains(name) {
+            log.faults.push(fault);
+        }
     }
 
     /// Tries the plugin at `span`, and returns it with the result.
@@ -352,7 +367,10 @@ fn advice(known: &KnownKeys, table: &str, key: &str) -> String {
     if let Some(meant) = suggested_key(table, key) {
         return meant.to_owned();
     }
-    let elsewhere = known.iter().filter(|(_, keys)| keys.contains(&key)).map(|(other, _)| *other);
+    // Nothing of an agent's is meant where a provider is described.
+    let is_apart = table == "providers.NAME";
+    let elsewhere = known.iter().filter(|(_, keys)| !is_apart && keys.contains(&key));
+    let elsewhere = elsewhere.map(|(other, _)| *other);
     let elsewhere: Vec<&str> = elsewhere.collect();
     if let Some(first) = elsewhere.first() {
         let places: Vec<String> = elsewhere.iter().rev().map(|other| place(other)).collect();

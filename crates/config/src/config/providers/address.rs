@@ -23,9 +23,22 @@ pub(super) fn url(table: &Table<'_>, kind: Option<ProviderKind>) -> Option<Strin
     let rest = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://"));
     let authority = rest.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default());
     let is_plain = url.bytes().all(|byte| byte.is_ascii_graphic());
-    // Its value may come from a variable, and have a key in it, so that it is not shown.
-    let Some(authority) = authority.filter(|it| !it.is_empty() && is_plain) else {
-        return fault("this is not a web address", "write one such as \"https://example.org/v1\"");
+    let why = match authority {
+        _ if !is_plain => Some("has a blank, or another sign that no address has"),
+        None => Some("begins with neither `https://` nor `http://`"),
+        Some("") => Some("names no host"),
+        Some(authority) if !has_good_port(authority) => {
+            Some("has a port that is no number up to 65535")
+        }
+        Some(_) => None,
+    };
+    let (Some(authority), None) = (authority, why) else {
+        // A value that comes from a variable may have a key in it, so that it is not shown.
+        let is_written = table.verbatim("url").is_some_and(|it| it.value == text.value);
+        let shown =
+            if is_written && !url.contains(['@', '?']) { quoted(url) } else { "this".to_owned() };
+        let message = format!("{shown} is no web address: it {}", why.unwrap_or_default());
+        return fault(&message, "write one such as \"https://example.org/v1\"");
     };
     if authority.contains('@') {
         let help = "leave it out: the key comes by `key` or `key_command`";
@@ -43,6 +56,16 @@ pub(super) fn url(table: &Table<'_>, kind: Option<ProviderKind>) -> Option<Strin
         return doubled(table, &text, end);
     }
     Some(url.to_owned())
+}
+
+/// Whether an authority has no port, or one that can be.
+fn has_good_port(authority: &str) -> bool {
+    let host_and_port = authority.rsplit('@').next().unwrap_or_default();
+    let behind_ip = host_and_port.rsplit(']').next().unwrap_or_default();
+    match behind_ip.split_once(':') {
+        None => true,
+        Some((_, port)) => port.parse::<u16>().is_ok(),
+    }
 }
 
 /// The part that agents put behind the address themselves, in the form of the vendor's libraries.

@@ -57,11 +57,16 @@ fn a_provider_that_can_not_be_used_is_a_mistake() {
         "kind = \"openai\"\nkey_command = []",
         "kind = \"openai\"\nkey = \"${SPACED}\"",
         "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"example.org\"",
+        "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"https:///v1\"",
+        "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"https://a b\"",
+        "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"https://[::1]:x/v1\"",
+        "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"${SPACED}\"",
         "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"https://me:pw@example.org\"",
         "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"https://example.org/v1?x=1\"",
         "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"http://example.org/v1\"",
         "kind = \"anthropic\"\nkey = \"${OPENAI_API_KEY}\"\nurl = \"https://example.org/v1/\"",
         "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nmodels = { a = \"b c\" }",
+        "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nbase_url = \"x\"\nenv = 1\ncwd = \"x\"\nmodls = {}",
         "kind = \"openai\"\nkey = \"${OPENAI_API_KEY}\"\nrecord = true\n[journal]\ncontent = \"metadata\"",
     ];
     let told = keys.map(|keys| errors(&format!("[providers.main]\n{keys}\n"))).concat();
@@ -73,12 +78,20 @@ fn a_provider_that_can_not_be_used_is_a_mistake() {
         3:15 `key_command` must be an array of strings, not a string | write `key_command = ["pass", "show", "x"]`
         3:15 the command is empty | write `key_command = ["PROGRAM", "ARG"]`
         3:7 the variable `SPACED` has no key | a key has up to 8192 visible ASCII characters, and no spaces
-        4:7 this is not a web address | write one such as "https://example.org/v1"
+        4:7 "example.org" is no web address: it begins with neither `https://` nor `http://` | write one such as "https://example.org/v1"
+        4:7 "https:///v1" is no web address: it names no host | write one such as "https://example.org/v1"
+        4:7 "https://a b" is no web address: it has a blank, or another sign that no address has | write one such as "https://example.org/v1"
+        4:7 "https://[::1]:x/v1" is no web address: it has a port that is no number up to 65535 | write one such as "https://example.org/v1"
+        4:7 this is no web address: it has a blank, or another sign that no address has | write one such as "https://example.org/v1"
         4:7 this address has a name or password in it | leave it out: the key comes by `key` or `key_command`
         4:7 this address has a query or a fragment | leave it out: what an agent asks for is put behind the address
         4:7 the key would go to another machine unencrypted | write `https://…`; or `unencrypted = true`, where the way there is safe
         4:7 `/v1` is in what agents ask for, too | write "https://example.org"
         4:16 no model can be called "b c" | write 1 to 200 visible characters, without spaces and quotes
+        4:1 unknown key `base_url` in `[providers.NAME]` | the address is `url`
+        5:1 unknown key `env` in `[providers.NAME]` | the key is `key = "${VARIABLE}"`, a variable of your environment, or comes by `key_command`
+        6:1 unknown key `cwd` in `[providers.NAME]` | the keys here are `kind`, `models`, `record`, `unencrypted`, `url`, `key_command`, `key`
+        7:1 unknown key `modls` in `[providers.NAME]` | did you mean `models`?
         4:10 calls are recorded in the journal, and it keeps no contents | leave out `record`; or `content` and `enabled` in `[journal]`
     "#]].assert_eq(&told);
     assert!(!told.contains("pw@") && !told.contains("canary"), "{told}");
@@ -189,6 +202,16 @@ fn an_agent_s_provider_that_can_not_be_used_is_a_mistake() {
         ("", "profile = \"opencode\"\nprovider = \"main\""),
         (ANTHROPIC, "profile = \"codex\"\nprovider = \"main\""),
         (ANTHROPIC, "command = [\"a\"]\nprovider = \"main\""),
+        // Its own mistake is enough.
+        ("[providers.main]\nkind = \"open-ai\"\nkey = \"${OPENAI_API_KEY}\"\n", "profile = \"opencode\"\nprovider = \"main\""),
+        (
+            "[providers.main]\nkind = 1\n[[tiers]]\nname = \"t\"\ncandidates = [{ profile = \"codex\", provider = \"main\" }]\n",
+            "tier = \"t\"",
+        ),
+        (
+            &*format!("{ANTHROPIC}[profiles.mine.providers.openai]\nenv = {{ A = \"{{url}}\", B = \"{{token}}\" }}\n[profiles.mine]\ncommand = [\"a\"]\n"),
+            "profile = \"mine\"\nprovider = \"main\"",
+        ),
         (ANTHROPIC, "url = \"wss://example.org\"\nprovider = \"main\""),
         (ANTHROPIC, "profile = \"kimi\"\nprovider = \"main\""),
         (ANTHROPIC, "profile = \"kimi\"\nprovider = \"main\"\nmodel = 'a\",\"b'"),
@@ -210,6 +233,11 @@ fn an_agent_s_provider_that_can_not_be_used_is_a_mistake() {
         4:12 there is no provider "main" | write it as `[providers.main]`, here or in $EISEN_DIR/config.toml
         7:12 "main" is a provider of the kind `anthropic`, and Codex takes `openai` | name another one; or write the agent's own names for it in a profile of yours, in `[profiles.NAME.providers.anthropic]`
         7:12 no setting is known by which this agent takes a provider | write the agent's own names for it in a profile of yours, in `[profiles.NAME.providers.anthropic]`, or leave out `provider`
+        2:8 `kind` can't be "open-ai" | did you mean "openai"? It can be "anthropic", "openai", "gemini"
+        1:1 this provider has no `key` | write `key = "${PROVIDER_API_KEY}"`, a variable of your environment, or `key_command = ["pass", "show", "main"]`
+        2:8 `kind` must be a string, not an integer | write it in quotes
+        8:8 there is no tier "t" | write it as `[[tiers]]`, here or in $EISEN_DIR/config.toml
+        11:12 "main" is a provider of the kind `anthropic`, and this agent takes `openai` | name another one; or write the agent's own names for it in a profile of yours, in `[profiles.NAME.providers.anthropic]`
         7:12 an agent that runs elsewhere can't reach a provider of this team | leave out `provider`
         7:12 this agent needs a `model` with a provider | write `model = "…"`, by the provider's name for it
         7:12 "a\",\"b" can't be given to an agent with a provider | write a `model` without spaces and quotes

@@ -64,4 +64,13 @@ fn a_mistake_in_the_script_and_a_missing_key_are_wrong_usage() {
     let ended = run(&mut command);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("the variable NO_SUCH_KEY has no key"), "{}", ended.stderr);
+    let log = stage.path("no/such/log");
+    let ended = run(stage.eisen_core(&["dev", "model-server", "--log"]).arg(&log));
+    let named = format!("cannot write the log {}: ", log.display());
+    assert!(ended.code == 1 && ended.stderr.contains(&named), "{}", ended.stderr);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let ended = run(&mut stage.eisen_core(&["dev", "model-server", "--port", &port]));
+    let named = format!("cannot listen on 127.0.0.1:{port}: ");
+    assert!(ended.code == 1 && ended.stderr.contains(&named), "{}", ended.stderr);
 }

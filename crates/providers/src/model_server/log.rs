@@ -48,8 +48,12 @@ struct LogFile {
 impl RequestLog {
     pub(super) fn open(file: Option<&Path>) -> io::Result<Self> {
         let Some(path) = file else { return Ok(Self(None)) };
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        let length = file.metadata()?.len();
+        let named = |error: io::Error| {
+            let message = format!("cannot write the log {}: {error}", path.display());
+            io::Error::new(error.kind(), message)
+        };
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(named)?;
+        let length = file.metadata().map_err(named)?.len();
         Ok(Self(Some(Mutex::new(LogFile { file, length }))))
     }
 

@@ -82,7 +82,11 @@ type Answered = Response<PlayedBody>;
 
 impl ModelServer {
     pub async fn bind(settings: ModelServerSettings) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, settings.port)).await?;
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot listen on {at}: {error}"))
+        };
+        let listener = TcpListener::bind(at).await.map_err(named)?;
         let address = listener.local_addr()?;
         let desk = Desk {
             play: Play::new(settings.script),

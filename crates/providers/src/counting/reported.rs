@@ -30,6 +30,8 @@ pub(super) struct ReportedCall {
     pub(super) is_final: bool,
     /// The counts that Anthropic gives before the model writes have come.
     is_opened: bool,
+    /// The counts are those of `usageMetadata`, which leaves out what is zero.
+    pub(super) leaves_out_zeros: bool,
     /// Bytes of the texts that the model wrote.
     pub(super) text_bytes: u64,
     pub(super) error: Option<ReportedError>,
@@ -100,6 +102,7 @@ impl ReportedCall {
             [Key::Usage | Key::UsageMetadata, count @ ..] => {
                 let Some(number) = number(text) else { return };
                 self.number(count, number);
+                self.leaves_out_zeros |= path.first() == Some(&Key::UsageMetadata);
                 let is_output = matches!(count, [Key::OutputTokens | Key::CompletionTokens]);
                 self.is_final |= is_output && !is_first;
                 self.is_opened |= is_first;

@@ -150,12 +150,14 @@ impl CallTally {
             }
         }
         let measured = |count: Option<u64>| count.map_or(Figure::Unknown, Figure::Measured);
+        let or_zero = |count: Option<u64>| count.or(said.leaves_out_zeros.then_some(0));
+        let (input, output) = (or_zero(input), or_zero(output));
         let mut tokens = Tokens::default();
         tokens.set(TokenKind::Input, measured(input));
-        tokens.set(TokenKind::CachedRead, measured(said.cached_read));
+        tokens.set(TokenKind::CachedRead, measured(or_zero(said.cached_read)));
         tokens.set(TokenKind::CachedWrite, measured(said.cached_write));
         tokens.set(TokenKind::Output, measured(output));
-        tokens.set(TokenKind::Reasoning, measured(said.reasoning));
+        tokens.set(TokenKind::Reasoning, measured(or_zero(said.reasoning)));
         let is_known = input.is_some() && output.is_some();
         let sum = if is_known { total(&tokens) } else { measured(said.total) };
         tokens.set(TokenKind::Total, sum);

@@ -177,7 +177,7 @@ fn a_call_that_was_cut_counts_what_came_by_its_bounds() {
     let gemini = events(&[r#"{"candidates":[{"content":{"parts":[{"text":"12345678"}],"role":"model"}}],
 "usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2,"totalTokenCount":11},"modelVersion":"g"}"#
         .replace('\n', "").as_str()]);
-    assert_eq!(cut(Gemini, &gemini), "9 ? ? 2~8 ? 11~17 g");
+    assert_eq!(cut(Gemini, &gemini), "9 0 ? 2~8 0 11~17 g");
     // A server that counts after each piece.
     let counting = events(&[
         r#"{"model":"m","usage":{"prompt_tokens":9,"completion_tokens":1},"choices":[{"delta":{"content":"12345678"}}]}"#,
@@ -222,6 +222,13 @@ fn gemini_is_counted_as_one_answer_as_an_array_and_as_events() {
     assert_eq!(whole(Gemini, &format!("[{first},\n{last}\n]")), counts);
     assert_eq!(whole(Gemini, &events(&[&first.replace('\n', ""), &last])), counts);
     assert_eq!(whole(Gemini, &events(&[&format!(r#"{{"response":{last}}}"#)])), counts);
+    // What is zero is left out.
+    let plain = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],
+        "usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"totalTokenCount":107},"modelVersion":"g"}"#;
+    assert_eq!(whole(Gemini, plain), "100 0 ? 7 0 107 g");
+    let blocked = r#"{"promptFeedback":{"blockReason":"SAFETY"},
+        "usageMetadata":{"promptTokenCount":100,"totalTokenCount":100},"modelVersion":"g"}"#;
+    assert_eq!(whole(Gemini, blocked), "100 0 ? 0 0 100 g");
 }
 
 #[test]

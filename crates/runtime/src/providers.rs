@@ -167,7 +167,7 @@ impl Drop for ServedTeam {
 /// A provider as the endpoint has it, with its key.
 async fn with_key(provider: &config::Provider) -> anyhow::Result<ModelProvider> {
     let config::Provider { name, kind, url, key, models, record, of_user: _ } = provider;
-    let own = ModelProvider::new(name, *kind, url)?;
+    let own = ModelProvider::new(name, *kind, url).with_context(|| format!("its address {url}"))?;
     let own = ModelProvider { models: models.clone(), record: *record, ..own };
     let key = match key {
         None => return Ok(own),
@@ -175,7 +175,9 @@ async fn with_key(provider: &config::Provider) -> anyhow::Result<ModelProvider> 
             anyhow::bail!("has no key: the environment has no variable `{name}`")
         }
         Some(config::ProviderKey::Variable { value: Some(value), .. }) => value.reveal().to_owned(),
-        Some(config::ProviderKey::Command(words)) => key_command::first_line(words).await?,
+        Some(config::ProviderKey::Command(words)) => {
+            key_command::first_line(words, name).await?
+        }
     };
     Ok(own.with_key(key)?)
 }

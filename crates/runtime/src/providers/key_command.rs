@@ -1,5 +1,6 @@
 //! Runs the command that prints a provider's key, outside of all zones.
 
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -11,15 +12,30 @@ use zeroize::Zeroizing;
 
 use crate::model::masked_line;
 
-/// How long it may take: somebody may have to type a passphrase.
+/// How long it may take: somebody may have to type a passphrase. Until it is said that it is waited for it takes less.
 const DEADLINE: Duration = Duration::from_secs(60);
+const SAY_AFTER: Duration = Duration::from_secs(1);
 
 /// Bytes of its output, and of what it says on standard error.
 const LONGEST_OUTPUT: u64 = 64 << 10;
 const LONGEST_ERROR: u64 = 8 << 10;
 
-/// The first line that a command prints, without blanks around it.
-pub(super) async fn first_line(words: &[String]) -> anyhow::Result<String> {
+/// The first line that a command prints, without blanks around it. Says when it takes long.
+pub(super) async fn first_line(words: &[String], provider: &str) -> anyhow::Result<String> {
+    let say = |program: &str| {
+        let longest = DEADLINE.as_secs();
+        tracing::warn!(
+            "waits for `{program}`, the `key_command` of the provider `{provider}`: for {longest} s at most"
+        );
+    };
+    within(words, (SAY_AFTER, DEADLINE), say).await
+}
+
+async fn within(
+    words: &[String],
+    (say_after, deadline): (Duration, Duration),
+    say: impl FnOnce(&str),
+) -> anyhow::Result<String> {
     let [program, args @ ..] = words else { bail!("its `key_command` is empty") };
     let run = async {
         let mut command = Command::new(program);
@@ -34,9 +50,19 @@ pub(super) async fn first_line(words: &[String]) -> anyhow::Result<String> {
         }
         Ok::<_, std::io::Error>((Some(child.wait().await?), output, said))
     };
-    let ran = timeout(DEADLINE, run).await;
+    let mut run = pin!(timeout(deadline, run));
+    let ran = match timeout(say_after, &mut run).await {
+        Ok(ran) => ran,
+        Err(_) => {
+            say(program);
+            run.await
+        }
+    };
     let Ok(ran) = ran else {
-        bail!("`{program}` of its `key_command` did not end within {} s", DEADLINE.as_secs())
+        bail!(
+            "`{program}` of its `key_command` did not end within {} s: it may wait for an answer that nobody can give it",
+            deadline.as_secs()
+        )
     };
     let (status, output, said) =
         ran.with_context(|| format!("cannot run `{program}` of its `key_command`"))?;
@@ -78,7 +104,7 @@ mod tests {
 
     async fn of(script: &str) -> Result<String, String> {
         let words = ["sh", "-c", script].map(str::to_owned);
-        first_line(&words).await.map_err(|error| format!("{error:#}"))
+        first_line(&words, "main").await.map_err(|error| format!("{error:#}"))
     }
 
     #[tokio::test]
@@ -91,7 +117,27 @@ mod tests {
         assert!(of("true").await.unwrap_err().contains("prints no key"));
         assert!(of("yes").await.unwrap_err().contains("more than"));
         let words = ["/no/such/program".to_owned()];
-        let missing = format!("{:#}", first_line(&words).await.unwrap_err());
+        let missing = format!("{:#}", first_line(&words, "main").await.unwrap_err());
         assert!(missing.contains("cannot run `/no/such/program`"), "{missing}");
+    }
+
+    #[tokio::test]
+    async fn a_command_that_takes_long_is_named_and_one_that_hangs_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let go = folder.path().join("go");
+        // It ends once it was said that it is waited for.
+        let script = format!("until test -e '{}'; do :; done; echo k", go.display());
+        let words = ["sh", "-c", &script].map(str::to_owned);
+        let mut said = Vec::new();
+        let say = |program: &str| {
+            said.push(program.to_owned());
+            std::fs::write(&go, "").unwrap();
+        };
+        let key = within(&words, (Duration::from_millis(1), DEADLINE), say).await;
+        assert_eq!((key.unwrap(), said), ("k".to_owned(), vec!["sh".to_owned()]));
+        let hangs = ["sh", "-c", "while :; do :; done"].map(str::to_owned);
+        let times = (Duration::from_millis(1), Duration::from_millis(2));
+        let failed = within(&hangs, times, |_| ()).await.unwrap_err();
+        assert!(format!("{failed:#}").contains("`sh` of its `key_command` did not end within"));
     }
 }

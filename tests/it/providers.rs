@@ -153,7 +153,12 @@ fn what_calls_take_is_counted_and_no_agent_has_the_key() {
     assert!(!String::from_utf8_lossy(&own).contains(KEY));
     let ended = team.stop();
     let calls = stage.run(&["history", "--type", "model.call", "--json"]).stdout;
-    assert_eq!(calls.matches("\"end\":\"whole\"").count(), 4, "{calls}");
+    // It sends its key and its token, which no record has.
+    let token = port.prompt("ui", "sh echo $MY_TOKEN");
+    assert_eq!(port.prompt("ui", "leak sk- CANARY -5f3a9c"), "200 hi");
+
+    assert_eq!(calls.matches("\"end\":\"whole\"").count(), 5, "{calls}");
+    assert!(calls.contains("***, or ***") && !calls.contains(token.trim()), "{calls}");
     assert!(calls.contains("max_tokens") && calls.contains("stop_reason"), "{calls}");
     assert!(!ended.stdout.contains(KEY) && !ended.stderr.contains(KEY));
     assert_eq!(ended.stderr.matches("reports other tokens").count(), 1, "{}", ended.stderr);

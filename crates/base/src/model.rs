@@ -67,7 +67,7 @@ pub use kept_files::{KeptFiles, KeptForm};
 pub use lines::Lines;
 pub use loops::{Loop, LoopKind, LoopReport, OnLoop, SessionStep};
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
-pub use mask::{mask, mask_commands, masked_line, masked_output};
+pub use mask::{mask, mask_commands, mask_texts, masked_keys, masked_line, masked_output};
 pub use named::Variants;
 pub use named::named;
 pub use outside_files::OutsideFiles;

@@ -109,7 +109,13 @@ impl TeamProviders {
         for name in names {
             let Some(provider) = config.shared.provider(name) else { continue };
             let wrong = || format!("the provider `{name}`");
-            running.switch.add(with_key(provider).await.with_context(wrong)?);
+            let key = key_of(provider).await.with_context(wrong)?;
+            if let Some(key) = &key
+                && config.shared.providers.values().any(|provider| provider.record)
+            {
+                running.leases.hide(key);
+            }
+            running.switch.add(with_key(provider, key).with_context(wrong)?);
             ready.insert(name.to_owned());
         }
         Ok(())
@@ -164,22 +170,33 @@ impl Drop for ServedTeam {
     }
 }
 
-/// A provider as the endpoint has it, with its key.
-async fn with_key(provider: &config::Provider) -> anyhow::Result<ModelProvider> {
-    let config::Provider { name, kind, url, key, models, record, of_user: _ } = provider;
-    let own = ModelProvider::new(name, *kind, url).with_context(|| format!("its address {url}"))?;
-    let own = ModelProvider { models: models.clone(), record: *record, ..own };
-    let key = match key {
-        None => return Ok(own),
+/// The key of a provider; None: it needs none.
+async fn key_of(provider: &config::Provider) -> anyhow::Result<Option<Zeroizing<String>>> {
+    let key = match &provider.key {
+        None => return Ok(None),
         Some(config::ProviderKey::Variable { name, value: None }) => {
             anyhow::bail!("has no key: the environment has no variable `{name}`")
         }
         Some(config::ProviderKey::Variable { value: Some(value), .. }) => value.reveal().to_owned(),
         Some(config::ProviderKey::Command(words)) => {
-            key_command::first_line(words, name).await?
+            key_command::first_line(words, &provider.name).await?
         }
     };
-    Ok(own.with_key(key)?)
+    Ok(Some(Zeroizing::new(key)))
+}
+
+/// A provider as the endpoint has it.
+fn with_key(
+    provider: &config::Provider,
+    key: Option<Zeroizing<String>>,
+) -> anyhow::Result<ModelProvider> {
+    let config::Provider { name, kind, url, models, record, key: _, of_user: _ } = provider;
+    let own = ModelProvider::new(name, *kind, url).with_context(|| format!("its address {url}"))?;
+    let own = ModelProvider { models: models.clone(), record: *record, ..own };
+    Ok(match key {
+        None => own,
+        Some(key) => own.with_key(String::clone(&key))?,
+    })
 }
 
 /// The variables by which an agent with a proxy for HTTP does not send calls of the endpoint there.

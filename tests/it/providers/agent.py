@@ -8,7 +8,10 @@ import urllib.error
 import urllib.request
 
 
-VERBS = ["call", "calls", "report", "env", "sh"]
+VERBS = ["call", "calls", "leak", "persist", "open", "close", "report", "env", "sh"]
+
+# Answers that are read no further.
+opened = []
 
 
 def send(message):
@@ -16,14 +19,17 @@ def send(message):
     sys.stdout.flush()
 
 
-def call(words, token):
+def ask(words, token, **more):
     model = os.environ.get("MY_MODEL") or "claude-sonnet-4-5"
-    ask = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": words}]}
+    body = {"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": words}], **more}
     headers = {"content-type": "application/json", "x-api-key": token}
     url = os.environ["MY_URL"] + "/v1/messages"
-    request = urllib.request.Request(url, json.dumps(ask).encode(), headers)
+    return urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers))
+
+
+def call(words, token):
     try:
-        with urllib.request.urlopen(request) as answer:
+        with ask(words, token) as answer:
             return "200 " + json.load(answer)["content"][0]["text"]
     except urllib.error.HTTPError as error:
         return "%d %s" % (error.code, json.load(error)["error"]["message"])
@@ -35,6 +41,20 @@ def work(verb, rest):
         return call(rest, token), {}
     if verb == "calls":
         return "\n".join(call("hello", token) for _ in range(int(rest))), {}
+    if verb == "leak":
+        return call("%s, or %s" % (rest.replace(" ", ""), token), token), {}
+    if verb == "persist":
+        said = call(rest, token)
+        # It tries again in silence, and then waits.
+        return said if said.startswith("200") or call(rest, token).startswith("200") else None, {}
+    if verb == "open":
+        answer = ask(rest, token, model="slow", stream=True)
+        answer.readline()
+        opened.append(answer)
+        return "opened", {}
+    if verb == "close":
+        opened.pop().close()
+        return "closed", {}
     if verb == "report":
         call("hello", token)
         total = int(rest)
@@ -59,9 +79,14 @@ for line in sys.stdin:
         lines = [line.strip().partition(" ") for line in text.split("\n")]
         verb, _, rest = next(line for line in lines if line[0] in VERBS)
         said, beside = work(verb, rest)
+        if said is None:
+            waiting = of
+            continue
         content = {"type": "text", "text": said}
         update = {"sessionUpdate": "agent_message_chunk", "content": content}
         send({"method": "session/update", "params": {"sessionId": "s1", "update": update}})
         send({"id": of, "result": {"stopReason": "end_turn", **beside}})
+    elif method == "session/cancel":
+        send({"id": waiting, "result": {"stopReason": "cancelled"}})
     elif of is not None:
         send({"id": of, "error": {"code": -32601, "message": "no"}})

@@ -27,6 +27,34 @@ const SECRETS: [&str; 14] = [
 const HEADERS: [&str; 5] =
     ["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"];
 
+/// How keys of well-known services begin, and how many letters, digits, `-` and `_` follow at least, a digit among them.
+const KEY_MARKS: [(&str, usize); 20] = [
+    ("sk-", 16),
+    ("sk_live_", 16),
+    ("rk_live_", 16),
+    ("AIza", 30),
+    ("AKIA", 16),
+    ("ASIA", 16),
+    ("ghp_", 30),
+    ("gho_", 30),
+    ("ghu_", 30),
+    ("ghs_", 30),
+    ("github_pat_", 30),
+    ("glpat-", 16),
+    ("gsk_", 30),
+    ("hf_", 30),
+    ("npm_", 30),
+    ("pypi-", 30),
+    ("xai-", 30),
+    ("xoxb-", 16),
+    ("xoxp-", 16),
+    // A part of a signed token.
+    ("eyJ", 24),
+];
+
+/// Bytes of a known secret; a shorter one would be found in every text.
+const SHORTEST_SECRET: usize = 4;
+
 /// Depth to which values are read; deeper ones are left out.
 const DEEPEST: usize = 64;
 
@@ -132,6 +160,47 @@ pub fn masked_output(text: &str) -> String {
         masked.push_str(end);
     }
     masked
+}
+
+/// Masks those secrets that are `known`, and words that begin as the keys of well-known services do.
+pub fn masked_keys(text: &str, known: &[&str]) -> String {
+    let mut text = text.to_owned();
+    for secret in known.iter().filter(|secret| secret.len() >= SHORTEST_SECRET) {
+        if text.contains(secret) {
+            text = text.replace(secret, MASKED);
+        }
+    }
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while !rest.is_empty() {
+        let word = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
+        let (word, behind) = rest.split_at(word);
+        masked.push_str(if is_key(word) { MASKED } else { word });
+        let next = behind.find(is_of_word).unwrap_or(behind.len());
+        masked.push_str(&behind[..next]);
+        rest = &behind[next..];
+    }
+    masked
+}
+
+fn is_key(word: &str) -> bool {
+    KEY_MARKS.iter().any(|(mark, least)| {
+        let rest = word.strip_prefix(mark);
+        rest.is_some_and(|rest| rest.len() >= *least && rest.bytes().any(|it| it.is_ascii_digit()))
+    })
+}
+
+/// Replaces each text of a JSON value. Names of members stay. For a value that [`mask`] has cut.
+pub fn mask_texts(value: &mut Value, masked: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = masked(text),
+        Value::Array(all) => all.iter_mut().for_each(|one| mask_texts(one, masked)),
+        Value::Object(fields) => {
+            fields.iter_mut().for_each(|(_, value)| mask_texts(value, masked));
+        }
+        _ => {}
+    }
 }
 
 /// The place in a line from which on it is a secret.
@@ -243,6 +312,27 @@ mod tests {
         ] {
             assert_eq!(masked_line(line), masked);
         }
+    }
+
+    #[test]
+    fn known_secrets_and_what_looks_like_a_key_are_masked_anywhere() {
+        for (text, masked) in [
+            ("my key is s3cret!, not s3cre", "my key is ***, not s3cre"),
+            ("k=sk-ant-api03-abcdefghijklmnop\n", "k=***\n"),
+            ("(ghp_0123456789abcdefghij0123456789)", "(***)"),
+            ("AIzaSyA0123456789abcdefghijklmnopqrstu.", "***."),
+            (
+                "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2ln",
+                "***.***.c2ln",
+            ),
+            ("task-sk-0123456789abcdef0 is-no key", "task-sk-0123456789abcdef0 is-no key"),
+            ("sk-learn-pipeline-with-steps ä sk-1", "sk-learn-pipeline-with-steps ä sk-1"),
+        ] {
+            assert_eq!(masked_keys(text, &["s3cret!", "k", ""]), masked);
+        }
+        let mut value = json!({"a": ["s3cret! x", {"b": "s3cret!"}], "n": 1});
+        mask_texts(&mut value, &|text| masked_keys(text, &["s3cret!"]));
+        assert_eq!(value, json!({"a": ["*** x", {"b": "***"}], "n": 1}));
     }
 
     #[test]

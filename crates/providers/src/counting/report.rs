@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Spending, mask, masked_line};
+use crate::model::{Spending, mask, mask_texts, masked_keys, masked_line, masked_output};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -67,14 +67,15 @@ pub struct RecordedCall {
 }
 
 impl RecordedCall {
-    /// The body of the request, with secrets masked. Parses it: not for a thread that serves.
-    pub fn request(&self) -> String {
-        masked(&self.request)
+    /// The body of the request, with secrets masked, among them those that are `known`. Parses it: not for a thread that
+    /// serves.
+    pub fn request(&self, known: &[&str]) -> String {
+        masked(without_part(&self.request, known, self.request_is_cut), known)
     }
 
     /// The body of the answer, with secrets masked.
-    pub fn answer(&self) -> String {
-        masked(&self.answer)
+    pub fn answer(&self, known: &[&str]) -> String {
+        masked(without_part(&self.answer, known, self.answer_is_cut), known)
     }
 }
 
@@ -85,11 +86,24 @@ impl fmt::Debug for RecordedCall {
     }
 }
 
+/// Bytes of a secret of which a cut may leave the beginning.
+const LEAST_PART: usize = 4;
+
+/// A text without the part of a secret that a cut left at its end.
+fn without_part<'a>(bytes: &'a [u8], known: &[&str], is_cut: bool) -> &'a [u8] {
+    let part = |secret: &&str| {
+        let parts = (LEAST_PART..secret.len()).rev();
+        parts.into_iter().find(|length| bytes.ends_with(&secret.as_bytes()[..*length]))
+    };
+    let part = known.iter().filter(|_| is_cut).filter_map(part).max();
+    &bytes[..bytes.len() - part.unwrap_or(0)]
+}
+
 /// Masks JSON as a whole, the JSON of events line by line, and any other text by the names in it.
-fn masked(bytes: &[u8]) -> String {
+fn masked(bytes: &[u8], known: &[&str]) -> String {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if let Some(b'{' | b'[') = first {
-        return masked_json(bytes).unwrap_or_else(|| NO_JSON.to_owned());
+        return masked_json(bytes, known).unwrap_or_else(|| NO_JSON.to_owned());
     }
     let text = String::from_utf8_lossy(bytes);
     let mut masked = String::with_capacity(text.len());
@@ -98,11 +112,11 @@ fn masked(bytes: &[u8]) -> String {
         let (line, end) = line.split_at(line.len() - ends);
         let data = line.strip_prefix("data:").map(str::trim_start);
         match data {
-            Some("[DONE]") | None => masked.push_str(&masked_line(line)),
+            Some("[DONE]") | None => masked.push_str(&masked_keys(&masked_line(line), known)),
             Some(data) => {
+                let data = masked_json(data.as_bytes(), known);
                 masked.push_str("data: ");
-                masked
-                    .push_str(&masked_json(data.as_bytes()).unwrap_or_else(|| NO_JSON.to_owned()));
+                masked.push_str(data.as_deref().unwrap_or(NO_JSON));
             }
         }
         masked.push_str(end);
@@ -114,10 +128,12 @@ fn masked(bytes: &[u8]) -> String {
 const NO_JSON: &str = "(no JSON, so not shown)";
 
 /// Masks JSON, also of a text that was cut.
-fn masked_json(bytes: &[u8]) -> Option<String> {
+fn masked_json(bytes: &[u8], known: &[&str]) -> Option<String> {
     let whole = serde_json::from_slice(bytes).ok();
     let mut value: Value = whole.or_else(|| serde_json::from_slice(&closed(bytes)).ok())?;
     mask(&mut value);
+    // What a text says is masked as the output of a program.
+    mask_texts(&mut value, &|text| masked_keys(&masked_output(text), known));
     Some(value.to_string())
 }
 

@@ -326,16 +326,17 @@ fn setbacks_are_known_by_status_and_by_the_vendors_words() {
 
 #[test]
 fn a_recorded_call_is_masked() {
+    let known = ["MINE-1", "t0ken-of-agent"];
     let masked = |text: &str| {
         let call = RecordedCall {
             request: text.to_owned().into(),
             answer: text.into(),
-            request_is_cut: false,
-            answer_is_cut: false,
+            request_is_cut: true,
+            answer_is_cut: true,
         };
         assert!(!format!("{call:?}").contains("SECRET"));
-        assert_eq!(call.request(), call.answer());
-        call.answer()
+        assert_eq!(call.request(&known), call.answer(&known));
+        call.answer(&known)
     };
     assert_eq!(masked(r#"{"a":[],"b":{"api_key":"SECRET"}}"#), r#"{"a":[],"b":{"api_key":"***"}}"#);
     let events = "event: x\ndata: {\"password\":\"SECRET\",\"b\":1}\n\ndata: [DONE]\n\ndata: {\"token\":\"SECR";
@@ -350,4 +351,10 @@ fn a_recorded_call_is_masked() {
     }
     assert!(!masked("{\"token\":\"SECRET\"} {").contains("SECRET"));
     assert!(!masked("{token: SECRET}").contains("SECRET"));
+    let texts = r#"{"a":["with MINE-1\nx sk-0123456789abcdefg","MY_KEY=x"],"b":"t0ken-of-agent."}"#;
+    assert_eq!(masked(texts), r#"{"a":["with ***\nx ***","MY_KEY=***"],"b":"***."}"#);
+    assert_eq!(masked("data: {\"a\":\"MINE-1\"}\n\nMINE-1"), "data: {\"a\":\"***\"}\n\n***");
+    for at in texts.find("MINE").unwrap() + 4..texts.find("MINE-1").unwrap() + 6 {
+        assert!(!masked(&texts[..at]).contains("MINE"), "{at}");
+    }
 }

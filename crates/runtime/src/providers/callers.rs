@@ -73,7 +73,8 @@ impl EndpointCallers {
             is_cut: record.request_is_cut || record.answer_is_cut,
         };
         tokio::task::spawn_blocking(move || {
-            let (request, answer) = (record.request(), record.answer());
+            let known: Vec<&str> = hidden.iter().map(|text| text.as_str()).collect();
+            let (request, answer) = (record.request(&known), record.answer(&known));
             let kept = KeptCall { request, answer, ..kept };
             let kind = ActivityKind::Record(Record::ModelCall(Arc::new(kept)));
             tracker.record_all(&agent, std::iter::once(Activity { session, kind }));
@@ -86,6 +87,7 @@ impl Callers for EndpointCallers {
     type Ticket = CallTicket;
 
     async fn caller(
+        let hidden = self.leases.hidden();
         &self,
         token: &str,
         from: &AgentConnection,

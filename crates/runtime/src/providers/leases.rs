@@ -46,12 +46,14 @@ struct LeaseBook {
     roster: OnceLock<Roster>,
     /// By agent and provider: an agent that gets another provider goes on with the first one until it is restarted.
     leases: Mutex<HashMap<(AgentId, String), Arc<Lease>>>,
+    /// Keys that are in no record.
+    hidden: Mutex<Vec<Zeroizing<String>>>,
 }
 
 impl Leases {
     pub(super) fn new(budgets: Budgets) -> Self {
-        let (roster, leases) = (OnceLock::new(), Mutex::default());
-        Self(Arc::new(LeaseBook { budgets, roster, leases }))
+        let (roster, leases, hidden) = (OnceLock::new(), Mutex::default(), Mutex::default());
+        Self(Arc::new(LeaseBook { budgets, roster, leases, hidden }))
     }
 
     pub(super) fn know(&self, roster: Roster) {
@@ -84,6 +86,18 @@ impl Leases {
         });
         leases.insert(key, Arc::clone(&lease));
         Ok(lease)
+    }
+
+    /// Has a key hidden in records.
+    pub(super) fn hide(&self, key: &Zeroizing<String>) {
+        self.0.hidden.lock().push(key.clone());
+    }
+
+    /// The texts that are in no record: keys of providers, and tokens of agents.
+    pub(super) fn hidden(&self) -> Vec<Zeroizing<String>> {
+        let mut all = self.0.hidden.lock().clone();
+        all.extend(self.0.leases.lock().values().map(|lease| lease.token.clone()));
+        all
     }
 
     /// Finds a lease by a token that was shown.

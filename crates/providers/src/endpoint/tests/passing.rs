@@ -248,8 +248,8 @@ async fn a_recording_provider_hands_bodies_over_and_another_does_not() {
         let record = stand.report().await.record;
         assert_eq!(record.is_some(), is_recording);
         if let Some(record) = record {
-            assert_eq!(record.request(), r#"{"model":"m","password":"***"}"#);
-            assert_eq!(record.answer(), r#"{"secret":"***","a":1}"#);
+            assert_eq!(record.request(&[]), r#"{"model":"m","password":"***"}"#);
+            assert_eq!(record.answer(&[]), r#"{"secret":"***","a":1}"#);
         }
     }
 }

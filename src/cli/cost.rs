@@ -79,11 +79,21 @@ struct CostSubject {
     model: Option<String>,
 }
 
+/// The session of a turn, and its number there.
+type TurnPlace = (Option<String>, Option<u64>);
+
 #[derive(Default)]
 struct SpentSums {
     spent: Spent,
     /// Turns that reported something, or ended without.
-    turns: BTreeSet<(Option<String>, Option<u64>)>,
+    turns: BTreeSet<TurnPlace>,
+}
+
+impl SpentSums {
+    fn add(&mut self, report: &Spending, of: &TurnPlace) {
+        self.spent.add(report);
+        self.turns.insert(of.clone());
+    }
 }
 
 impl CostArgs {
@@ -103,30 +113,45 @@ impl CostArgs {
         let (mut rows, mut total) =
             (IndexMap::<CostSubject, SpentSums>::new(), SpentSums::default());
         let mut prompts = BTreeMap::new();
-        // Whether a turn's tokens, and its cost, were reported; if not, they count as unknown.
+        // Whether a turn's tokens, and its cost, were reported; if not, they count as unknown at the end, since a report
+        // may come after the turn.
         let mut reported = BTreeMap::<_, (bool, bool)>::new();
+        let mut ended = IndexMap::new();
         each(&store, &filter, &mut |event| {
             let place = (event.session_id.clone(), event.turn);
             if event.kind == "message.user" {
                 prompts.entry(place).or_insert_with(|| prompt_of(event));
                 return Ok(());
             }
+            if event.kind != "usage.spent" {
+                let subject = self.subject(event, None, prompts.get(&place));
+                if self.by != By::Model {
+                    // The order of rows is that of the journal.
+                    rows.entry(subject.clone()).or_default();
+                }
+                ended.insert(place, subject);
+                return Ok(());
+            }
+            let report = journal::spending(event.payload.get());
             let (has_tokens, has_cost) = reported.entry(place.clone()).or_default();
-            let report = match event.kind.as_str() {
-                "usage.spent" => journal::spending(event.payload.get()),
-                _ if *has_tokens => return Ok(()),
-                _ => Spending::unreported(*has_cost),
-            };
             *has_tokens |= report.tokens.is_some();
             *has_cost |= report.cost.is_some();
             let model = report.model.as_deref().map(str::to_owned);
             let subject = self.subject(event, model, prompts.get(&place));
             for row in [rows.entry(subject).or_default(), &mut total] {
-                row.spent.add(&report);
-                row.turns.insert(place.clone());
+                row.add(&report, &place);
             }
             Ok(())
         })?;
+        for (place, subject) in ended {
+            let (has_tokens, has_cost) = reported.get(&place).copied().unwrap_or_default();
+            if !has_tokens {
+                let report = Spending::unreported(has_cost);
+                for row in [rows.entry(subject).or_default(), &mut total] {
+                    row.add(&report, &place);
+                }
+            }
+        }
         if self.json {
             let lines: Vec<_> = rows.iter().map(|(subject, row)| json_of(subject, row)).collect();
             let by = self.by.to_possible_value().map(|value| value.get_name().to_owned());

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ended, Lines, Program, Stage, Team, program, run};
+use crate::harness::{Ended, Lines, Program, Stage, Team, eventually, program, run};
 
 const KEY: &str = "sk-CANARY-5f3a9c";
 
@@ -16,6 +16,14 @@ const SCRIPT: &str = r#"
 [[on]]
 model = "limited"
 steps = [{ error = "rate_limit", retry_after_s = 300 }]
+
+[[on]]
+model = "busy"
+steps = [{ error = "rate_limit" }]
+
+[[on]]
+model = "slow"
+steps = [{ say = ["the first part", " and another one"], delay_ms = 600000 }]
 
 [[on]]
 usage = { input = 900, cache_read = 60, cache_write = 10, output = 20, reasoning = 10 }
@@ -145,6 +153,10 @@ fn what_calls_take_is_counted_and_no_agent_has_the_key() {
     let agents = port.call("list_agents", &json!({})).unwrap();
     assert_eq!(agents[0]["sessions"][0]["spent"]["total"], sum(&provider.count()["usage"]));
 
+    // It sends its key and its token, which no record has.
+    let token = port.prompt("ui", "sh echo $MY_TOKEN");
+    assert_eq!(port.prompt("ui", "leak sk- CANARY -5f3a9c"), "200 hi");
+
     let environment = port.prompt("ui", "env");
     assert!(environment.contains("MY_TOKEN=") && !environment.contains("CANARY"), "{environment}");
     assert!(!environment.contains("MAIN_KEY"), "{environment}");
@@ -153,16 +165,40 @@ fn what_calls_take_is_counted_and_no_agent_has_the_key() {
     assert!(!String::from_utf8_lossy(&own).contains(KEY));
     let ended = team.stop();
     let calls = stage.run(&["history", "--type", "model.call", "--json"]).stdout;
-    // It sends its key and its token, which no record has.
-    let token = port.prompt("ui", "sh echo $MY_TOKEN");
-    assert_eq!(port.prompt("ui", "leak sk- CANARY -5f3a9c"), "200 hi");
-
     assert_eq!(calls.matches("\"end\":\"whole\"").count(), 5, "{calls}");
     assert!(calls.contains("***, or ***") && !calls.contains(token.trim()), "{calls}");
     assert!(calls.contains("max_tokens") && calls.contains("stop_reason"), "{calls}");
     assert!(!ended.stdout.contains(KEY) && !ended.stderr.contains(KEY));
     assert_eq!(ended.stderr.matches("reports other tokens").count(), 1, "{}", ended.stderr);
     assert_eq!(files_with_key(&stage.path("")), Vec::<String>::new());
+}
+
+#[test]
+fn a_call_counts_to_its_turn_and_a_turn_without_any_took_nothing() {
+    let stage = Stage::new();
+    let provider = ScriptedProvider::start(&stage);
+    let team = team(&stage, &provider, "");
+    let mut port = team.steer_when_ready(&["ui"]);
+    assert_eq!(port.prompt("ui", "open hello"), "opened");
+    assert_eq!(port.prompt("ui", "sh echo one"), "one\n");
+    // The call that the first turn made ends in the third one, and the last turn makes none.
+    assert_eq!(port.prompt("ui", "close it"), "closed");
+    assert_eq!(port.prompt("ui", "call hello"), "200 hi");
+    assert_eq!(port.prompt("ui", "sh echo two"), "two\n");
+    let mut turns = Vec::new();
+    eventually("the late call is counted", || {
+        let cost = stage.run(&["history", "cost", "--by", "turn", "--json"]);
+        let cost: Value = serde_json::from_str(&cost.stdout).unwrap();
+        turns = cost["rows"].as_array().unwrap().clone();
+        turns[0]["total"].as_u64() > Some(0)
+    });
+    let totals: Vec<_> = turns[1..].iter().map(|turn| turn["total"].as_u64()).collect();
+    assert_eq!(totals, [0, 0, 1000, 0].map(Some), "{turns:?}");
+    assert_eq!(turns[0]["estimated"][0], "output", "{turns:?}");
+    for turn in [1, 2, 4] {
+        assert_eq!(turns[turn]["incomplete"], json!([]), "{turns:?}");
+    }
+    team.stop();
 }
 
 #[test]
@@ -233,17 +269,24 @@ fn a_limit_that_the_endpoint_sees_moves_on_to_the_next_candidate() {
     let provider = ScriptedProvider::start(&stage);
     let command = format!("key_command = [\"sh\", \"-c\", \"echo {KEY}; echo more\"]");
     with_tier(&stage, &provider, &command);
-    let ended: Ended =
-        run(&mut in_shop(&stage, &["run", "--json", "--tier", "smart", "call hello"]));
-    assert_eq!(ended.code, 0, "{} {}", ended.stdout, ended.stderr);
-    let end: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(end["text"], "200 hi");
-    assert_eq!(end["tokens"], 1000);
-    let failed = &end["attempts"][0];
-    assert!(failed.to_string().contains("rate limited"), "{failed}");
+    let tried = |prompt: &str| {
+        let ended: Ended = run(&mut in_shop(&stage, &["run", "--json", "--tier", "smart", prompt]));
+        assert_eq!(ended.code, 0, "{} {}", ended.stdout, ended.stderr);
+        let end: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(end["text"], "200 hi");
+        assert_eq!(end["tokens"], 1000);
+        let failed = &end["attempts"][0];
+        assert!(failed.to_string().contains("rate limited"), "{failed}");
+        std::fs::remove_dir_all(stage.path("home/cooldowns")).unwrap();
+    };
+    tried("call hello");
+    // One that says nothing, and would wait: the second refusal in a row is the setback.
+    let user = stage.read("home/config.toml");
+    stage.file("home/config.toml", &user.replace("\"limited\"", "\"busy\""));
+    tried("persist hello");
     let models: Vec<_> =
         provider.count()["list"].as_array().unwrap().iter().map(|it| it["model"].clone()).collect();
-    assert_eq!(models, ["limited", "free"]);
+    assert_eq!(models, ["limited", "free", "busy", "busy", "free"]);
 }
 
 #[test]

@@ -35,7 +35,7 @@ use crate::zone::{Bounds, Zone};
 pub use branches::{Branches, Opening};
 pub use handle::{EndedTurn, RelayHandle};
 pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext, WriteContext};
-pub use model_calls::{CallOutcome, ModelCalls};
+pub use model_calls::{CallOutcome, CallPlace, ModelCalls};
 pub use permits::Permits;
 
 pub use vitals::{ProxyState, Vitals, Waits};

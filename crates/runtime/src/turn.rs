@@ -76,7 +76,7 @@ pub(crate) struct Used {
 /// Why a turn is cut off.
 enum CutOff {
     Late,
-    Silent { silence: Silence, after: Duration },
+    Silent(Silence),
 }
 
 /// Prompts the agent once it is ready. The turn is cut off at its deadline, and after a silence that is
@@ -106,8 +106,8 @@ pub(crate) async fn one_turn(
             let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
             let silent = match why {
                 CutOff::Late => None,
-                CutOff::Silent { silence: Silence { since_prompt, trouble }, after } => {
-                    Some(Setback::silence(since_prompt, trouble.as_deref(), after))
+                CutOff::Silent(Silence { since_prompt, trouble, lasted }) => {
+                    Some(Setback::silence(since_prompt, trouble.as_deref(), lasted))
                 }
             };
             (Ok(Err(AgentError::Stopping)), silent)
@@ -146,8 +146,7 @@ async fn cut_off(
         if ready(handle).await.is_err() {
             return pending().await;
         }
-        let silence = handle.silent_for(after).await;
-        CutOff::Silent { silence, after }
+        CutOff::Silent(handle.silent_for(after).await)
     };
     tokio::select! {
         () = late => CutOff::Late,

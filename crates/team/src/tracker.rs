@@ -36,9 +36,9 @@ use self::sessions::Sessions;
 use self::task::Task;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, FileChange, Model, Overlap, Record, SeenBy, SessionKey,
-    SessionMode, Snapshot, Source, Spent, TimestampMs, Topic, Touch, UpdateDetail, Usage,
-    UsageReport, now_ms,
+    Activity, ActivityKind, AgentId, FileChange, Model, Overlap, Record, SeenBy, SessionId,
+    SessionKey, SessionMode, Snapshot, Source, Spending, Spent, TimestampMs, Topic, Touch,
+    UpdateDetail, Usage, UsageReport, now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -154,6 +154,18 @@ impl TrackerHandle {
         if input.peek().is_some() {
             self.inbox.push_inputs(input, (self.clock)());
         }
+    }
+
+    /// Records what a call took that `began` then: it counts to the turn that ran at that time, also if that has ended.
+    pub fn spent(
+        &self,
+        agent: &AgentId,
+        session: SessionId,
+        spending: Spending,
+        began: TimestampMs,
+    ) {
+        let key = SessionKey::new(agent.clone(), session);
+        self.inbox.push_input(key, SessionInput::Spent(spending, Some(began)), (self.clock)());
     }
 
     /// Records a changed file, before the inputs that [`TrackerHandle::hold`] holds back.

@@ -74,10 +74,13 @@ pub struct Silence {
     pub since_prompt: bool,
     /// The trouble that it reported and tries to get over.
     pub trouble: Option<Arc<str>>,
+    /// How long it lasted; None: the team's endpoint saw the trouble, which does not go by waiting.
+    pub lasted: Option<Duration>,
 }
 
 /// Returns once an agent has shown no progress for so long in a turn, while it waited for nobody and no tool
-/// call ran. CPU time is none: who asks its model's service again and again uses some.
+/// call ran; at once where its provider does not serve it. CPU time is none: who asks its model's service again and
+/// again uses some.
 pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration) -> Silence {
     let mut state = vitals.watch();
     let mut began = None;
@@ -91,13 +94,15 @@ pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration)
         }
         since = since.max(vitals.last_activity());
         // What ends a call or a wait is progress, too.
-        if !state_now.is_at_work() || calls.has_running() {
+        let is_busy = !state_now.is_at_work() || calls.has_running();
+        if is_busy {
             since = now;
         }
         let due = since + after;
-        if now >= due {
+        let lasted = if state_now.is_set_back { None } else { Some(after) };
+        if now >= due || (lasted.is_none() && !is_busy) {
             let since_prompt = began.is_some_and(|began| vitals.last_activity() <= began);
-            return Silence { since_prompt, trouble: state_now.trouble };
+            return Silence { since_prompt, trouble: state_now.trouble, lasted };
         }
         // The wait may have ended with nothing said.
         let was_waiting = state_now.waits > 0;

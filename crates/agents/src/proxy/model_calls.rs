@@ -19,13 +19,39 @@ const MOST_MODELS: usize = 16;
 /// Reports of calls that came before the first session; of further ones nothing is known.
 const MOST_EARLY: usize = 256;
 
+/// Refusals of one model in a row, in one turn, after which waiting is no answer any more.
+const REFUSALS_IN_A_ROW: u64 = 2;
+
+/// The place of a call among the turns of its agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CallPlace {
+    /// The session of the call.
+    session: SessionId,
+    /// The number of the turn in which the call began; None: it began outside of turns.
+    turn: Option<u64>,
+}
+
+impl CallPlace {
+    /// The session of the call.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+}
+
 /// The outcome of a call, for the turn that it is of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CallOutcome {
     /// The provider answered.
     Served,
-    /// The call was not sent, or the provider does not serve, and why.
-    Refused(Arc<str>),
+    /// The call was not sent, and why: its provider may well serve.
+    Unsent(Arc<str>),
+    /// The provider does not serve.
+    Refused {
+        /// Why.
+        why: Arc<str>,
+        /// The same call would be refused again for a while, however often its agent tries.
+        is_lasting: bool,
+    },
     /// Neither: the agent went away, or its request was wrong.
     Unclear,
 }
@@ -39,6 +65,8 @@ pub(crate) struct CallsOfTurn {
     pub(crate) by_all: bool,
     /// The tokens that the agent reports and those that were counted, if they differ for the first time.
     pub(crate) differs: Option<(u64, u64)>,
+    /// No call was made in it, and its agent reports none: it took nothing.
+    pub(crate) is_idle: bool,
 }
 
 /// The model calls of one agent.
@@ -54,6 +82,8 @@ pub struct ModelCalls {
 struct CallState {
     /// In the order in which they began.
     turns: Vec<CountedTurn>,
+    /// The number of the next turn.
+    next_turn: u64,
     /// The session that a call without a turn is of.
     last: Option<SessionId>,
     early: Vec<Spending>,
@@ -63,13 +93,27 @@ struct CallState {
     vitals: Option<Arc<Vitals>>,
 }
 
-/// A model as its agent names it, and why its last call was refused, if it was.
-type CalledModel = (Option<Arc<str>>, Option<Arc<str>>);
+/// A model that was called in a turn.
+struct CalledModel {
+    /// The name that its agent has for it.
+    name: Option<Arc<str>>,
+    /// Why its last call was refused, if it was.
+    refused: Option<Arc<str>>,
+    /// Calls in a row that were refused.
+    refusals: u64,
+}
 
 struct CountedTurn {
+    number: u64,
     session: SessionId,
     /// Prompts of the session that overlap.
     prompts: usize,
+    /// Calls that began in it and run.
+    open: u64,
+    /// A call of it was counted since a prompt of it ended.
+    is_counted: bool,
+    /// All calls that may be in the agent's report are counted, each by its provider's answer.
+    is_whole: bool,
     /// The tokens that were counted, at least and at most.
     counted: (u64, u64),
     /// The tokens that the agent reports; None: it reports none.
@@ -94,46 +138,66 @@ impl ModelCalls {
         *self.open.borrow()
     }
 
-    /// Begins a call, which takes so many tokens at most; returns its session: the one whose turn began last, else the
-    /// last one that had a turn. None: there is no session yet.
-    pub fn begin(&self, most: Option<u64>) -> Option<SessionId> {
+    /// Begins a call, which takes so many tokens at most; returns its place: in the turn that began last, else in the
+    /// last session that had one. None: there is no session yet.
+    pub fn begin(&self, most: Option<u64>) -> Option<CallPlace> {
         self.open.send_modify(|open| open.begin(most));
-        let state = self.state.lock();
-        let running = state.turns.last().map(|turn| turn.session.clone());
-        running.or_else(|| state.last.clone())
+        let mut state = self.state.lock();
+        if let Some(turn) = state.turns.last_mut() {
+            turn.open += 1;
+            return Some(CallPlace { session: turn.session.clone(), turn: Some(turn.number) });
+        }
+        state.last.clone().map(|session| CallPlace { session, turn: None })
     }
 
     /// Ends a call that was begun. Returns what is to be counted, and for which session.
     pub fn end(
         &self,
-        session: Option<SessionId>,
+        place: Option<CallPlace>,
         model: Option<Arc<str>>,
         spent: Option<Spending>,
         outcome: CallOutcome,
     ) -> Option<(SessionId, Spending)> {
         let mut state = self.state.lock();
-        let session = session.or_else(|| state.turns.last().map(|turn| turn.session.clone()));
-        let session = session.or_else(|| state.last.clone());
-        if let Some(vitals) = &state.vitals {
-            match &outcome {
-                CallOutcome::Served => vitals.record_activity(),
-                CallOutcome::Refused(why) => vitals.troubled(why),
-                CallOutcome::Unclear => {}
+        let CallState { turns, last, early, vitals, .. } = &mut *state;
+        let (session, turn) = match place {
+            Some(CallPlace { session, turn }) => {
+                let turn = turn.and_then(|number| turns.iter().position(|it| it.number == number));
+                (Some(session), turn)
             }
+            // It is of the first turn.
+            None => match turns.len().checked_sub(1) {
+                Some(at) => (Some(turns[at].session.clone()), Some(at)),
+                None => (last.clone(), None),
+            },
+        };
+        if let Some(vitals) = vitals
+            && outcome == CallOutcome::Served
+        {
+            vitals.record_activity();
         }
-        if let Some(turn) = session.as_ref().and_then(|session| state.turn(session)) {
-            turn.add(spent.as_ref());
-            match outcome {
-                CallOutcome::Served => turn.ended(model, None),
-                CallOutcome::Refused(why) => turn.ended(model, Some(why)),
-                CallOutcome::Unclear => {}
+        match turn {
+            Some(at) => {
+                let turn = &mut turns[at];
+                turn.open = turn.open.saturating_sub(1);
+                turn.add(spent.as_ref());
+                if let Some(set_back) = turn.ended(model, outcome)
+                    && let Some(vitals) = vitals
+                {
+                    vitals.troubled(&set_back.why);
+                    if set_back.is_lasting {
+                        vitals.set_back();
+                    }
+                }
             }
+            // A turn that runs may have it in its agent's report.
+            None => turns.iter_mut().for_each(|turn| turn.is_whole = false),
         }
         match (session, spent) {
             (Some(session), Some(spent)) => Some((session, spent)),
             (None, Some(spent)) => {
-                if state.early.len() < MOST_EARLY {
-                    state.early.push(spent);
+                if early.len() < MOST_EARLY {
+                    early.push(spent);
                 }
                 None
             }
@@ -148,8 +212,8 @@ impl ModelCalls {
 
     /// Notes a call that was refused before it was sent.
     pub fn refused(&self, model: Option<Arc<str>>, why: Arc<str>) {
-        let session = self.begin(None);
-        let _ = self.end(session, model, None, CallOutcome::Refused(why));
+        let place = self.begin(None);
+        let _ = self.end(place, model, None, CallOutcome::Unsent(why));
         self.counted(None);
     }
 
@@ -180,9 +244,22 @@ impl ModelCalls {
             if state.turns.len() >= MOST_TURNS {
                 state.turns.remove(0);
             }
-            let (session, counted) = (session.clone(), (0, 0));
-            let (prompts, reported, models) = (1, None, Vec::new());
-            state.turns.push(CountedTurn { session, prompts, counted, reported, models });
+            // Which of several turns a call is of is not certain.
+            state.turns.iter_mut().for_each(|turn| turn.is_whole = false);
+            let is_whole = state.turns.is_empty() && self.open().calls == 0;
+            let number = state.next_turn;
+            state.next_turn += 1;
+            state.turns.push(CountedTurn {
+                number,
+                session: session.clone(),
+                prompts: 1,
+                open: 0,
+                is_counted: false,
+                is_whole,
+                counted: (0, 0),
+                reported: None,
+                models: Vec::new(),
+            });
         }
         let early = std::mem::take(&mut state.early);
         if let Some(turn) = state.turn(session) {
@@ -210,19 +287,27 @@ impl ModelCalls {
         };
         let turn = &mut state.turns[at];
         turn.prompts -= 1;
+        let is_counted = std::mem::take(&mut turn.is_counted);
+        let is_idle = !is_counted && turn.open == 0 && turn.reported.is_none();
         if turn.prompts > 0 {
-            return CallsOfTurn::default();
+            return CallsOfTurn { is_idle, ..CallsOfTurn::default() };
         }
         let turn = state.turns.remove(at);
         let (least, most) = turn.counted;
         // What still runs is not in it.
-        let is_whole = self.open().calls == 0 && !state.is_told;
+        let is_whole = turn.is_whole && turn.open == 0 && !state.is_told;
         let differs = turn.reported.filter(|it| is_whole && !(least..=most).contains(it));
         state.is_told |= differs.is_some();
-        let by_all = turn.models.iter().all(|(_, refused)| refused.is_some());
-        let refused = turn.models.into_iter().rev().find_map(|(_, refused)| refused);
-        CallsOfTurn { refused, by_all, differs: differs.map(|reported| (reported, most)) }
+        let by_all = turn.models.iter().all(|model| model.refused.is_some());
+        let refused = turn.models.into_iter().rev().find_map(|model| model.refused);
+        CallsOfTurn { refused, by_all, differs: differs.map(|reported| (reported, most)), is_idle }
     }
+}
+
+/// A refusal that a turn met, and whether another candidate is to take over at once.
+struct MetRefusal {
+    why: Arc<str>,
+    is_lasting: bool,
 }
 
 impl CallState {
@@ -233,6 +318,9 @@ impl CallState {
 
 impl CountedTurn {
     fn add(&mut self, spent: Option<&Spending>) {
+        // One that was refused, or failed, may be in the agent's report or not.
+        self.is_whole &= spent.is_some();
+        self.is_counted |= spent.is_some();
         let total = spent.and_then(|spent| Some(spent.tokens.as_ref()?.get(TokenKind::Total)));
         let total = total.unwrap_or(Figure::Unknown);
         let (least, most) = self.counted;
@@ -240,12 +328,23 @@ impl CountedTurn {
         self.counted = (least.saturating_add(least_more), most.saturating_add(most_more));
     }
 
-    /// Notes how the last call of a model ended, which comes behind the others.
-    fn ended(&mut self, model: Option<Arc<str>>, refused: Option<Arc<str>>) {
-        self.models.retain(|(known, _)| *known != model);
+    /// Notes how a call of a model ended, which comes behind the others.
+    fn ended(&mut self, model: Option<Arc<str>>, outcome: CallOutcome) -> Option<MetRefusal> {
+        let (refused, by_provider) = match outcome {
+            CallOutcome::Served => (None, None),
+            CallOutcome::Unsent(why) => (Some(why), None),
+            CallOutcome::Refused { why, is_lasting } => (Some(why), Some(is_lasting)),
+            CallOutcome::Unclear => return None,
+        };
+        let known = self.models.iter().position(|known| known.name == model);
+        let known = known.map_or(0, |at| self.models.remove(at).refusals);
+        let refusals = by_provider.map_or(0, |_| known + 1);
         if self.models.len() < MOST_MODELS {
-            self.models.push((model, refused));
+            self.models.push(CalledModel { name: model, refused: refused.clone(), refusals });
         }
+        let is_lasting = by_provider == Some(true) || refusals >= REFUSALS_IN_A_ROW;
+        // Another call that runs may still be served.
+        refused.map(|why| MetRefusal { why, is_lasting: is_lasting && self.open == 0 })
     }
 }
 
@@ -259,88 +358,4 @@ impl fmt::Debug for ModelCalls {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::model::Tokens;
-
-    fn spent(total: u64) -> Spending {
-        let mut tokens = Tokens::default();
-        tokens.set(TokenKind::Total, Figure::Measured(total));
-        Spending { model: None, tokens: Some(tokens), cost: None }
-    }
-
-    fn session(id: &str) -> SessionId {
-        SessionId::new(id)
-    }
-
-    fn call(calls: &ModelCalls, total: u64, outcome: CallOutcome) -> Option<(SessionId, Spending)> {
-        let of = calls.begin(Some(5));
-        let counted = calls.end(of, None, Some(spent(total)), outcome);
-        calls.counted(Some(5));
-        counted
-    }
-
-    #[test]
-    fn a_call_is_of_the_turn_that_began_last_and_stays_so() {
-        let calls = ModelCalls::new("main".into());
-        assert_eq!(call(&calls, 3, CallOutcome::Served), None);
-        calls.opened(&session("a"));
-        assert_eq!(call(&calls, 4, CallOutcome::Served).unwrap().0, session("a"));
-        // What came before any session is of the first turn.
-        assert_eq!(calls.turn_began(&session("b")), [spent(3)]);
-        assert!(calls.turn_began(&session("c")).is_empty());
-        let of_c = calls.begin(None);
-        calls.turn_ended(&session("c"));
-        assert_eq!(calls.begin(None), Some(session("b")));
-        let late = calls.end(of_c, None, Some(spent(1)), CallOutcome::Served);
-        assert_eq!(late.unwrap().0, session("c"));
-        calls.turn_ended(&session("b"));
-        assert_eq!(calls.begin(None), Some(session("c")));
-    }
-
-    #[test]
-    fn the_last_call_of_a_turn_says_why_it_ended() {
-        let calls = ModelCalls::new("main".into());
-        let a = session("a");
-        let refused = || CallOutcome::Refused("429".into());
-        for (outcomes, why) in [
-            (vec![CallOutcome::Served, refused()], true),
-            (vec![refused(), CallOutcome::Served], false),
-            (vec![refused(), CallOutcome::Unclear], true),
-        ] {
-            calls.turn_began(&a);
-            for outcome in outcomes {
-                call(&calls, 0, outcome);
-            }
-            assert_eq!(calls.turn_ended(&a).refused.is_some(), why);
-        }
-        calls.turn_began(&a);
-        call(&calls, 0, CallOutcome::Served);
-        calls.refused(Some("m".into()), "no budget".into());
-        let end = calls.turn_ended(&a);
-        assert_eq!((end.refused, end.by_all), (Some("no budget".into()), false));
-        assert_eq!(calls.open(), OpenCalls::default());
-        calls.begin(Some(120));
-        calls.begin(None);
-        assert_eq!(calls.open(), OpenCalls { calls: 2, most: 120, unbounded: 1 });
-    }
-
-    #[test]
-    fn a_difference_to_what_the_agent_reports_is_told_once() {
-        let calls = ModelCalls::new("main".into());
-        let a = session("a");
-        let turn = |counted, reported| {
-            calls.turn_began(&a);
-            call(&calls, counted, CallOutcome::Served);
-            if let Some(reported) = reported {
-                calls.reported(&a, &spent(reported));
-            }
-            calls.turn_ended(&a).differs
-        };
-        assert_eq!(turn(10, None), None);
-        assert_eq!(turn(10, Some(10)), None);
-        assert_eq!(turn(10, Some(4)), Some((4, 10)));
-        assert_eq!(turn(10, Some(4)), None);
-    }
-}
+mod tests;

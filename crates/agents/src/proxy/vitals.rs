@@ -34,6 +34,8 @@ pub struct ProxyState {
     pub failed: Option<Arc<str>>,
     /// The trouble that it reported in its running turn, without progress since.
     pub trouble: Option<Arc<str>>,
+    /// Its provider does not serve, as the team's endpoint saw in its running turn: `trouble` says why.
+    pub is_set_back: bool,
 }
 
 /// Marks the agent as waiting until it is dropped.
@@ -78,7 +80,7 @@ impl Vitals {
 
     /// Records output of the agent that is progress: it got over a trouble.
     pub fn record_activity(&self) {
-        self.state.send_if_modified(|state| state.trouble.take().is_some());
+        self.state.send_if_modified(ProxyState::forget_trouble);
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.active_at.store(now, Ordering::Relaxed);
     }
@@ -92,12 +94,12 @@ impl Vitals {
         match &activity.kind {
             ActivityKind::TurnBegan => self.state.send_modify(|state| {
                 state.turns += 1;
-                state.trouble = None;
+                state.forget_trouble();
             }),
             ActivityKind::TurnEnded { reason, .. } => self.state.send_modify(|state| {
                 state.turns = state.turns.saturating_sub(1);
                 state.failed.clone_from(reason);
-                state.trouble = None;
+                state.forget_trouble();
             }),
             ActivityKind::Troubled { why } => {
                 self.troubled(why);
@@ -109,6 +111,11 @@ impl Vitals {
     /// Records a trouble that is known otherwise than by its lines.
     pub fn troubled(&self, why: &Arc<str>) {
         self.state.send_modify(|state| state.trouble = Some(Arc::clone(why)));
+    }
+
+    /// Records that the trouble does not go by waiting.
+    pub fn set_back(&self) {
+        self.state.send_modify(|state| state.is_set_back = true);
     }
 
     /// Marks the agent as waiting, until the result is dropped.
@@ -159,6 +166,12 @@ impl ProxyState {
     /// Whether a turn runs and waits for nothing.
     pub fn is_at_work(&self) -> bool {
         self.turns > 0 && self.waits == 0
+    }
+
+    /// Forgets a trouble that the agent got over; false if there was none.
+    fn forget_trouble(&mut self) -> bool {
+        let was_set_back = std::mem::take(&mut self.is_set_back);
+        self.trouble.take().is_some() || was_set_back
     }
 }
 

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::TimestampMs;
+
 /// A call that went by a team's endpoint, whose provider records. Its texts are masked.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeptCall {
+    /// The time at which it began: its turn is the one that ran then.
+    pub began: TimestampMs,
     /// The name of the provider.
     pub provider: Arc<str>,
     /// The model, as the agent asked for it.

@@ -146,6 +146,11 @@ impl Spending {
         Self { model: None, tokens: Some(Tokens::default()), cost }
     }
 
+    /// The spending of a turn that is known to have called no model.
+    pub fn nothing() -> Self {
+        Self { model: None, tokens: Some(Tokens::of(|_| Figure::Measured(0))), cost: None }
+    }
+
     /// The spending of model calls that no figure covers, beside others.
     pub fn uncounted() -> Self {
         Self { model: None, tokens: None, cost: Some(Charge::Unknown) }

@@ -98,6 +98,12 @@ impl SpanFold {
 
     pub(super) fn event(&mut self, event: &Event, now: TimestampMs) {
         match event {
+            Event::Record { key, record: Record::Spent(spending), turn, .. } => {
+                self.spent(key, spending, *turn);
+            }
+            Event::Record { key, record: Record::TurnBegan, turn, timestamp_ms } => {
+                self.turn_began(key, *turn, *timestamp_ms);
+            }
             Event::Record { key, record, timestamp_ms, .. } => {
                 self.record(key, record, *timestamp_ms);
             }
@@ -149,13 +155,11 @@ impl SpanFold {
 
     fn record(&mut self, key: &SessionKey, record: &Record, at: TimestampMs) {
         match record {
-            Record::TurnBegan => self.turn_began(key, at),
             Record::Model(model) => self.session(key, at).model = Some(model.id.clone()),
             Record::Replays(replays) => self.session(key, at).replays = *replays,
             Record::Closed => self.closed(key),
             Record::Prompt(blocks) => self.prompted(key, blocks),
             Record::Update(update) => self.update(key, update, at),
-            Record::Spent(spending) => self.spent(key, spending),
             Record::PermissionAsked { id, params } => self.permission_asked(key, id, params, at),
             Record::PermissionAnswered { id, result } => {
                 self.permission_answered(key, id, result.as_deref(), at);

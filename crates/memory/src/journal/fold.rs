@@ -123,10 +123,14 @@ impl Fold {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::Record { key, record, turn, timestamp_ms } => {
-                if let Some(turn) = turn {
-                    self.session(key).turn = *turn;
-                }
+                let session = self.session(key);
+                let current = session.turn;
+                session.turn = turn.unwrap_or(current);
                 self.record(key, record, *timestamp_ms);
+                // What a call took may come after the end of its turn.
+                if matches!(record, Record::Spent(_) | Record::ModelCall(_)) {
+                    self.session(key).turn = current;
+                }
             }
             Event::Turn(turn) => self.turn_ended(turn),
             Event::Blocked(access) => {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -11,12 +12,17 @@ use super::peer;
 use crate::counting::{CallEnd, CallReport, ProviderSetback, ProviderTrouble, RecordedCall};
 use crate::endpoint::{AgentConnection, CallRefusal, Callers, ProviderCall};
 use crate::extract::Trouble;
-use crate::model::{Activity, ActivityKind, AgentId, KeptCall, Record, SessionId};
-use crate::proxy::CallOutcome;
+use crate::model::{
+    Activity, ActivityKind, AgentId, KeptCall, Record, SessionId, TimestampMs, now_ms,
+};
+use crate::proxy::{CallOutcome, CallPlace};
 use crate::tracker::TrackerHandle;
 
 /// Connections whose process is remembered; beyond this all are looked up again.
 const MOST_CONNECTIONS: usize = 8192;
+
+/// The longest time for which an agent is left to wait by itself where its provider says to.
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(60);
 
 /// The endpoint's way to the agents.
 pub(super) struct EndpointCallers {
@@ -29,7 +35,8 @@ pub(super) struct EndpointCallers {
 /// A call that was admitted.
 pub(super) struct CallTicket {
     lease: Arc<Lease>,
-    session: Option<SessionId>,
+    place: Option<CallPlace>,
+    began: TimestampMs,
     /// Tokens that the call takes at most.
     most: Option<u64>,
 }
@@ -59,9 +66,16 @@ impl EndpointCallers {
     }
 
     /// Has a call with its bodies kept in the journal. They are masked in a thread that serves nobody.
-    fn keep(&self, agent: &AgentId, session: SessionId, record: RecordedCall, report: &CallReport) {
-        let (agent, tracker) = (agent.clone(), self.tracker.clone());
+    fn keep(
+        &self,
+        lease: &Lease,
+        (session, began): (SessionId, TimestampMs),
+        record: RecordedCall,
+        report: &CallReport,
+    ) {
+        let (agent, tracker) = (lease.agent.clone(), self.tracker.clone());
         let kept = KeptCall {
+            began,
             provider: Arc::clone(&report.provider),
             model: report.asked_model.clone(),
             status: report.status,
@@ -72,6 +86,7 @@ impl EndpointCallers {
             answer: String::new(),
             is_cut: record.request_is_cut || record.answer_is_cut,
         };
+        let hidden = self.leases.hidden();
         tokio::task::spawn_blocking(move || {
             let known: Vec<&str> = hidden.iter().map(|text| text.as_str()).collect();
             let (request, answer) = (record.request(&known), record.answer(&known));
@@ -87,7 +102,6 @@ impl Callers for EndpointCallers {
     type Ticket = CallTicket;
 
     async fn caller(
-        let hidden = self.leases.hidden();
         &self,
         token: &str,
         from: &AgentConnection,
@@ -112,23 +126,22 @@ impl Callers for EndpointCallers {
             return Err(CallRefusal { why: why.to_string(), retry_after: None });
         }
         let most = call.sizes.most_output.map(|most| most.saturating_add(call.sizes.body));
-        let session = lease.calls().begin(most);
-        Ok(CallTicket { lease, session, most })
+        let (place, began) = (lease.calls().begin(most), now_ms());
+        Ok(CallTicket { lease, place, began, most })
     }
 
     fn counted(&self, ticket: CallTicket, report: CallReport) {
-        let CallTicket { lease, session, most } = ticket;
+        let CallTicket { lease, place, began, most } = ticket;
         let outcome = outcome(&report);
         let calls = lease.calls();
         let mut report = report;
-        if let Some((record, session)) = report.record.take().zip(session.clone()) {
-            self.keep(&lease.agent, session, record, &report);
+        if let Some((record, place)) = report.record.take().zip(place.as_ref()) {
+            self.keep(&lease, (place.session().clone(), began), record, &report);
         }
-        let counted = calls.end(session, report.asked_model, report.spending, outcome);
+        let counted = calls.end(place, report.asked_model, report.spending, outcome);
         if let Some((session, mut spending)) = counted {
             lease.account.spend(&session, &mut spending);
-            let activity = Activity { session, kind: ActivityKind::Spent(spending) };
-            self.tracker.record_all(&lease.agent, std::iter::once(activity));
+            self.tracker.spent(&lease.agent, session, spending, began);
         }
         calls.counted(most);
     }
@@ -146,7 +159,19 @@ fn end(end: CallEnd) -> &'static str {
 
 fn outcome(report: &CallReport) -> CallOutcome {
     match (&report.setback, report.end, report.status) {
-        (Some(setback), ..) => CallOutcome::Refused(reason(setback, report).into()),
+        (Some(setback), ..) => {
+            let why = reason(setback, report).into();
+            let is_long = setback.retry_after.is_some_and(|wait| wait > LONGEST_BACK_OFF);
+            match setback.trouble {
+                ProviderTrouble::Away => CallOutcome::Unsent(why),
+                ProviderTrouble::NoCredit | ProviderTrouble::KeyRefused => {
+                    CallOutcome::Refused { why, is_lasting: true }
+                }
+                ProviderTrouble::RateLimited | ProviderTrouble::Overloaded => {
+                    CallOutcome::Refused { why, is_lasting: is_long }
+                }
+            }
+        }
         (None, CallEnd::Whole, Some(200..300)) => CallOutcome::Served,
         _ => CallOutcome::Unclear,
     }

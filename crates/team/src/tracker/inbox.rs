@@ -262,7 +262,7 @@ impl Waiting {
             | SessionInput::TurnBegan
             | SessionInput::TurnEnded { .. } => *mergeable = Mergeable::default(),
             SessionInput::Wrote { .. }
-            | SessionInput::Spent(_)
+            | SessionInput::Spent(..)
             | SessionInput::Looped(_)
             | SessionInput::Model(_)
             | SessionInput::Update(_)
@@ -346,7 +346,7 @@ impl Load {
             SessionInput::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
             SessionInput::Usage { .. }
             | SessionInput::Compacted
-            | SessionInput::Spent(_)
+            | SessionInput::Spent(..)
             | SessionInput::Looped(_) => (&mut self.bytes, 0),
             SessionInput::Update(update) => (&mut self.update_bytes, update.len()),
             SessionInput::Record(record) => (&mut self.update_bytes, record.text_bytes()),

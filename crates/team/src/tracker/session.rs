@@ -1,11 +1,18 @@
 //! One session: its map, turn counter, usage and delta number. Does not know other sessions.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 use super::Settings;
 use super::heat::{Changes, HeatMap};
 use crate::bus::Rendered;
-use crate::model::{Delta, Model, SessionKey, SessionMode, Snapshot, Spent, Usage, UsageReport};
+use crate::model::{
+    Delta, Model, SessionKey, SessionMode, Snapshot, Spending, Spent, TimestampMs, Usage,
+    UsageReport,
+};
+
+/// Turns of a session whose beginnings are known; a call that began before them is of the oldest.
+const MOST_BEGUN: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct TrackedSession {
@@ -18,9 +25,11 @@ pub(super) struct TrackedSession {
     pub(super) usage: Option<Usage>,
     /// Since the team began.
     pub(super) spent: Spent,
-    /// Since the running turn began, or in between since the last one did.
+    /// By the running turn, or by the first one that is to come.
     pub(super) turn_spent: Spent,
     pub(super) turns: Turns,
+    /// When turns became the current one, in this order.
+    begun: VecDeque<(u64, TimestampMs)>,
     /// Its client opened it. An agent can name sessions that no client opened.
     pub(super) is_open: bool,
     /// The session compacted its context since its last usage.
@@ -62,6 +71,7 @@ impl TrackedSession {
             spent: Spent::default(),
             turn_spent: Spent::default(),
             turns: Turns::default(),
+            begun: VecDeque::new(),
             is_open: false,
             has_compacted: false,
             model: None,
@@ -132,22 +142,48 @@ impl TrackedSession {
         self.is_open = true;
         self.turns = self.turns.opened(is_new, past_turns);
         if is_new {
+            self.begun.clear();
+            self.turn_spent = Spent::default();
             self.usage = None;
             self.map.compact();
         }
     }
 
-    /// Begins a turn. What was reported in between is no part of it.
-    pub(super) fn begin_turn(&mut self) {
+    /// Begins a turn.
+    pub(super) fn begin_turn(&mut self, at: TimestampMs) {
         if !self.turns.is_running() {
-            self.turn_spent = Spent::default();
+            self.becomes_current(at);
         }
         self.turns.begin();
     }
 
+    fn becomes_current(&mut self, at: TimestampMs) {
+        if self.begun.len() >= MOST_BEGUN {
+            self.begun.pop_front();
+        }
+        self.begun.push_back((self.turns.current(), at));
+    }
+
+    /// The turn of what began at a time: the one that ran then, else the last one before, else the first to come.
+    pub(super) fn turn_at(&self, at: TimestampMs) -> u64 {
+        let last = self.begun.iter().rev().find(|(_, began)| *began <= at);
+        last.or(self.begun.front()).map_or(self.turns.current(), |(turn, _)| *turn)
+    }
+
+    /// Adds what calls took that began at a time. The figures of a turn that has ended are told already.
+    pub(super) fn spend(&mut self, spending: &Spending, began: TimestampMs) {
+        self.spent.add(spending);
+        if self.turn_at(began) == self.turns.current() {
+            self.turn_spent.add(spending);
+        }
+    }
+
     /// Ends the oldest running turn; None without one.
-    pub(super) fn end_turn(&mut self, settings: &Settings) -> Option<u64> {
+    pub(super) fn end_turn(&mut self, settings: &Settings, at: TimestampMs) -> Option<u64> {
         let turn = self.turns.end()?;
+        if self.turns.is_running() {
+            self.becomes_current(at);
+        }
         self.map.end_turn(turn, settings.context_turns);
         Some(turn)
     }
@@ -207,6 +243,8 @@ fn is_compaction(previous: u64, used: u64, threshold: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{AgentId, SessionId};
+    use crate::tracker::testing::SETTINGS;
 
     #[test]
     fn a_drop_by_the_threshold_or_more_is_a_compaction() {
@@ -224,6 +262,32 @@ mod tests {
             let found = is_compaction(previous, used, threshold);
             assert_eq!(found, expected, "{previous} → {used} at {threshold}");
         }
+    }
+
+    #[test]
+    fn a_call_is_of_the_turn_in_which_it_began() {
+        let mut session =
+            TrackedSession::new(SessionKey::new(AgentId::new("a"), SessionId::new("s")));
+        let call = Spending::nothing();
+        // The first turn to come has it.
+        session.spend(&call, 5);
+        assert_eq!(session.turn_at(5), 0);
+        for (begin, end) in [(10, 20), (30, 40)] {
+            session.begin_turn(begin);
+            session.end_turn(&SETTINGS, end);
+            assert!(!session.turn_spent.is_empty() || begin > 10);
+            session.turn_spent = Spent::default();
+        }
+        session.begin_turn(50);
+        // A prompt that overlaps is a turn of its own once the first one has ended.
+        session.begin_turn(60);
+        session.end_turn(&SETTINGS, 70);
+        let turns = [1, 10, 25, 30, 45, 50, 65, 70, 90].map(|at| session.turn_at(at));
+        assert_eq!(turns, [0, 0, 0, 1, 1, 2, 2, 3, 3]);
+        session.spend(&call, 25);
+        assert!(session.turn_spent.is_empty(), "a turn that has ended has its figures");
+        session.spend(&call, 80);
+        assert!(!session.turn_spent.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{
-    Action, ActivityKind, Lines, Loop, Model, Record, Source, Spending, Touch, Usage,
+    Action, ActivityKind, Lines, Loop, Model, Record, Source, Spending, TimestampMs, Touch, Usage,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -37,7 +37,8 @@ pub(super) enum SessionInput {
         /// The last one.
         usage: Usage,
     },
-    Spent(Spending),
+    /// With the time at which the call began, where it is known.
+    Spent(Spending, Option<TimestampMs>),
     Looped(Loop),
     Model(Model),
     Compacted,
@@ -106,7 +107,7 @@ impl SessionInput {
                 let first_used = if is_past { u64::MAX } else { usage.used };
                 Self::Usage { first_used, usage }
             }
-            ActivityKind::Spent(spending) => Self::Spent(spending),
+            ActivityKind::Spent(spending) => Self::Spent(spending, None),
             ActivityKind::Looped(found) => Self::Looped(found),
             ActivityKind::Model(model) => Self::Model(model),
             ActivityKind::Compacted => Self::Compacted,
@@ -126,7 +127,9 @@ impl SessionInput {
             Self::Closed => Record::Closed,
             Self::Usage { usage, .. } => Record::Usage(usage.clone()),
             // A turn's end without a report says as much.
-            Self::Spent(spending) if spending.is_known() || *spending == Spending::uncounted() => {
+            Self::Spent(spending, _)
+                if spending.is_known() || *spending == Spending::uncounted() =>
+            {
                 Record::Spent(spending.clone())
             }
             Self::Model(model) => Record::Model(model.clone()),
@@ -137,10 +140,20 @@ impl SessionInput {
             // A `turn` event is published, or one of a loop.
             Self::TurnEnded { .. }
             | Self::Looped(_)
-            | Self::Spent(_)
+            | Self::Spent(..)
             | Self::Touched { .. }
             | Self::Wrote { .. } => return None,
         })
+    }
+
+    /// The time that tells its turn: a model's call is of the turn in which it began, and what is reported between
+    /// turns is of the last one. None: it is of the current turn.
+    pub(super) fn of_time(&self, at: TimestampMs) -> Option<TimestampMs> {
+        match self {
+            Self::Spent(_, began) => Some(began.unwrap_or(at)),
+            Self::Record(Record::ModelCall(call)) => Some(call.began),
+            _ => None,
+        }
     }
 
     pub(super) fn blocked(path: Arc<str>) -> Self {

@@ -151,16 +151,18 @@ impl Sessions {
                 self.touch(number, input, at);
             }
             SessionInput::Usage { first_used, usage } => self.report(number, first_used, usage),
-            SessionInput::Spent(spending) => self.spend(number, &spending),
+            SessionInput::Spent(spending, began) => {
+                self.spend(number, &spending, began.unwrap_or(at));
+            }
             SessionInput::Looped(found) => {
                 let (key, mode) = (key.clone(), self.mode(key));
                 let report = LoopReport { key, mode, found, timestamp_ms: at };
                 self.events.push(Event::Loop(report));
             }
             SessionInput::Compacted => session.compact(),
-            SessionInput::TurnBegan => session.begin_turn(),
+            SessionInput::TurnBegan => session.begin_turn(at),
             SessionInput::TurnEnded { stop_reason, reason } => {
-                self.end_turn(number, stop_reason, reason);
+                self.end_turn(number, (stop_reason, reason), at);
             }
         }
         if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
@@ -244,10 +246,9 @@ impl Sessions {
         }
     }
 
-    fn spend(&mut self, number: Number, spending: &Spending) {
+    fn spend(&mut self, number: Number, spending: &Spending, began: TimestampMs) {
         let Some(session) = self.live.get_mut(&number) else { return };
-        session.spent.add(spending);
-        session.turn_spent.add(spending);
+        session.spend(spending, began);
         self.spent.add(spending);
         self.usage_changed = true;
         if !is_shown_by(self.view.as_ref(), session) {
@@ -255,10 +256,15 @@ impl Sessions {
         }
     }
 
-    fn end_turn(&mut self, number: Number, stop_reason: Arc<str>, reason: Option<Arc<str>>) {
+    fn end_turn(
+        &mut self,
+        number: Number,
+        (stop_reason, reason): (Arc<str>, Option<Arc<str>>),
+        at: TimestampMs,
+    ) {
         let Some(session) = self.live.get_mut(&number) else { return };
         let key = session.key.clone();
-        let Some(turn) = session.end_turn(&self.settings) else {
+        let Some(turn) = session.end_turn(&self.settings, at) else {
             return never_began(&key);
         };
         let spent = std::mem::take(&mut session.turn_spent);

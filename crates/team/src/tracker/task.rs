@@ -110,10 +110,10 @@ impl Task {
         if self.records.is_there() {
             if self.sessions.is_compacted_by(key, &input) {
                 // As if its agent had said so.
-                self.sessions.record(key, Record::Compacted, at);
+                self.sessions.record(key, Record::Compacted, (at, None));
             }
             if let Some(record) = input.record() {
-                self.sessions.record(key, record, at);
+                self.sessions.record(key, record, (at, input.of_time(at)));
             }
         }
         match input {
@@ -128,7 +128,7 @@ impl Task {
     fn record_dropped(&mut self, agent: AgentId, dropped: u64) {
         let (key, record) = (SessionKey::new(agent, SessionId::new("")), Record::Dropped(dropped));
         if self.records.is_there() {
-            self.sessions.record(&key, record, now_ms());
+            self.sessions.record(&key, record, (now_ms(), None));
         }
     }
 

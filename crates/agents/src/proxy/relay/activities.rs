@@ -53,7 +53,7 @@ where
         for mut activity in activities.drain(..) {
             if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
                 let by_client = self.cancelled.contains(&activity.session);
-                self.give_reason_of_calls(&activity.session, reason, by_client);
+                self.end_calls(&activity.session, reason, by_client);
                 *reason = reason.take().or_else(|| self.turns.why(&activity.session, by_client));
             }
             if let ActivityKind::Opened { is_new } = &mut activity.kind {

@@ -8,7 +8,7 @@ use tokio::io::AsyncWrite;
 
 use super::Relay;
 use crate::budget::BudgetStanding;
-use crate::model::{Activity, ActivityKind, OnExceed, SessionId, Source};
+use crate::model::{Activity, ActivityKind, OnExceed, SessionId, Source, Spending};
 use crate::proxy::ProxyError;
 use crate::proxy::model_calls::CallsOfTurn;
 
@@ -58,22 +58,27 @@ where
     /// Counts the model calls from before the first turn in the one that just began.
     pub(super) fn count_early_calls(&mut self, session: &SessionId) {
         let Some(calls) = &self.proxy.model_calls else { return };
-        for mut report in calls.turn_began(session) {
-            self.proxy.account.spend(session, &mut report);
-            let kind = ActivityKind::Spent(report);
-            self.unsent.push(Activity { session: session.clone(), kind });
+        for report in calls.turn_began(session) {
+            self.count_calls(session, report);
         }
     }
 
-    /// Has what the last model calls of a turn came to be the reason of its end, whatever the agent makes of it.
-    pub(super) fn give_reason_of_calls(
-        &self,
+    fn count_calls(&mut self, session: &SessionId, mut report: Spending) {
+        self.proxy.account.spend(session, &mut report);
+        let kind = ActivityKind::Spent(report);
+        self.unsent.push(Activity { session: session.clone(), kind });
+    }
+
+    /// Has what the last model calls of a turn came to be the reason of its end, whatever the agent makes of it. A turn
+    /// without any took nothing.
+    pub(super) fn end_calls(
+        &mut self,
         session: &SessionId,
         reason: &mut Option<Arc<str>>,
         is_cancelled: bool,
     ) {
         let Some(calls) = &self.proxy.model_calls else { return };
-        let CallsOfTurn { refused, by_all, differs } = calls.turn_ended(session);
+        let CallsOfTurn { refused, by_all, differs, is_idle } = calls.turn_ended(session);
         if let Some((reported, counted)) = differs {
             let agent = &self.proxy.agent;
             tracing::warn!(
@@ -83,6 +88,9 @@ where
         }
         if !is_cancelled && (by_all || reason.is_some()) {
             *reason = refused.or_else(|| reason.take());
+        }
+        if is_idle {
+            self.count_calls(session, Spending::nothing());
         }
     }
 

@@ -32,6 +32,8 @@ pub(super) struct SessionSpans {
 #[derive(Default)]
 pub(super) struct OpenTurn {
     pub(super) began: TimestampMs,
+    /// The number of it in its session; None: nobody said it.
+    number: Option<u64>,
     /// None until a span needs it: which task the turn is for may be said a moment after it began.
     spans: Option<TurnSpans>,
     pub(super) task: Option<TaskId>,
@@ -66,7 +68,7 @@ impl OpenTurn {
 }
 
 impl SpanFold {
-    pub(super) fn turn_began(&mut self, key: &SessionKey, at: TimestampMs) {
+    pub(super) fn turn_began(&mut self, key: &SessionKey, number: Option<u64>, at: TimestampMs) {
         if self.turn(key).is_some_and(|turn| turn.has_gap) {
             // Its end was missed.
             self.give_up_turn(key, at);
@@ -78,7 +80,7 @@ impl SpanFold {
             return;
         }
         let task = session.task.take();
-        session.turn = Some(OpenTurn { began: at, task, ..OpenTurn::default() });
+        session.turn = Some(OpenTurn { began: at, number, task, ..OpenTurn::default() });
     }
 
     pub(super) fn prompted(&mut self, key: &SessionKey, blocks: &str) {
@@ -90,8 +92,10 @@ impl SpanFold {
         }
     }
 
-    pub(super) fn spent(&mut self, key: &SessionKey, spending: &Spending) {
-        if let Some(turn) = self.turn(key) {
+    /// Adds what a call of a turn took. The span of a turn that has ended is sent.
+    pub(super) fn spent(&mut self, key: &SessionKey, spending: &Spending, of: Option<u64>) {
+        let is_of = |turn: &OpenTurn| of.is_none() || turn.number.is_none() || turn.number == of;
+        if let Some(turn) = self.turn(key).filter(|turn| is_of(turn)) {
             turn.spent.add(spending);
             turn.spent_model = spending.model.clone().or(turn.spent_model.take());
         }
@@ -102,7 +106,7 @@ impl SpanFold {
         let Some(session) = self.sessions.get_mut(&ended.key) else { return };
         if session.more > 0 {
             session.more -= 1;
-            self.turn_began(&ended.key, now);
+            self.turn_began(&ended.key, Some(ended.turn + 1), now);
         } else if session.is_closed {
             self.sessions.shift_remove(&ended.key);
         }

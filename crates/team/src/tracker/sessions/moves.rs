@@ -35,7 +35,7 @@ impl Sessions {
             SessionInput::Closed
             | SessionInput::Wrote { .. }
             | SessionInput::Compacted
-            | SessionInput::Spent(_)
+            | SessionInput::Spent(..)
             | SessionInput::Looped(_)
             | SessionInput::Model(_)
             | SessionInput::Update(_)
@@ -79,7 +79,7 @@ impl Sessions {
             input if is_open_again => return Some(input),
             SessionInput::Opened { .. } => return Some(input),
             SessionInput::TurnBegan => turns.begin(),
-            SessionInput::Spent(spending) => self.spent.add(&spending),
+            SessionInput::Spent(spending, _) => self.spent.add(&spending),
             // Late inputs of a prompt do not open the session again.
             SessionInput::Closed
             | SessionInput::Touched { .. }

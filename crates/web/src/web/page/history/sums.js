@@ -100,7 +100,8 @@ export class Sums {
   counted(turn) {
     turn.turns = 1;
     turn.noTokens = turn.tokens === null ? 1 : 0;
-    turn.noCost = turn.cost.size ? 0 : 1;
+    // What called no model cost nothing.
+    turn.noCost = turn.cost.size || turn.tokens === 0 ? 0 : 1;
     addTurns(sumIn(this.days, dayStart(turn.at)), turn);
     for (const model of turn.models.size ? turn.models : [""]) addTurns(sumIn(this.models, model), turn);
     turn.models = null;

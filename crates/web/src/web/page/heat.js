@@ -1,4 +1,6 @@
-// Owns the heat of files: the maps of all sessions of the agents, and what they say of one file.
+// Owns the heat of files: the maps of all sessions of the agents, what they say of one file, and what was decided of it.
+
+import { lookup } from "./format.js";
 
 /** Sessions whose maps are kept. */
 const MOST_SESSIONS = 2_000;
@@ -16,6 +18,9 @@ const MOST_PAST = 20_000;
 const FORGOTTEN = 2_000;
 /** Accesses of one agent to one file are noted apart from this distance on. */
 const APART_MS = 3_000;
+/** Accesses whose state is kept, by agent and path. */
+const MOST_DECIDED = 10_000;
+const STANDS = lookup({ pending: "waits", denied: "blocked", expired: "blocked" });
 
 /**
  * @typedef {{agent: string, heat: number, inContext: boolean, action: string, at: number, symbols: string[], origin: string}} Touch
@@ -37,6 +42,8 @@ export class Heat {
     /** By path: how many accesses this page has heard of. */
     this.counts = new Map();
     this.past = new Past();
+    /** By agent and path: how the last access stands that was blocked there. */
+    this.decided = new Map();
     this.generation = 0;
   }
 
@@ -68,6 +75,30 @@ export class Heat {
     const known = this.sessions.get(key);
     if (known) for (const path of line.removed ?? []) this.remove(key, known, path);
     this.put(key, line, line.updates ?? []);
+  }
+
+  /** Takes a `blocked` line: maps tell that an access was blocked, and not what became of it. */
+  blocked({ agent_id: agent, path, status, sweep, timestamp_ms: at }) {
+    if (!agent || sweep || typeof path !== "string") return;
+    const key = accessKey(agent, path);
+    const action = standsAs(status);
+    if (this.decided.get(key) === action) return;
+    this.decided.delete(key);
+    this.decided.set(key, action);
+    if (this.decided.size > MOST_DECIDED) this.decided.delete(this.decided.keys().next().value);
+    const when = action === "waits" ? at : Date.now();
+    this.past.add({ when: Math.max(when, this.past.from), path, agent, action });
+    this.mark(path);
+  }
+
+  /** What waited and does not any more has ended while nobody heard of it. */
+  waits(lines) {
+    const keys = new Set([...lines].map((it) => accessKey(it.agent_id, it.path)));
+    for (const [key, action] of [...this.decided]) {
+      if (action !== "waits" || keys.has(key)) continue;
+      const at = key.indexOf("\n");
+      this.blocked({ agent_id: key.slice(0, at), path: key.slice(at + 1), status: "missed" });
+    }
   }
 
   put(key, line, nodes) {
@@ -161,7 +192,7 @@ export class Heat {
    */
   of(path) {
     const file = this.files.get(path);
-    return file ? sumOf(path, file) : null;
+    return file ? sumOf(path, file, this.decided) : null;
   }
 
   /** The `most` hottest files; of equal ones the last accessed first. */
@@ -246,15 +277,26 @@ class Past {
    */
   at(moment) {
     const files = new Map();
-    for (const { when, path, key, touch } of this.sorted()) {
+    const decided = new Map();
+    const waiting = new Map();
+    for (const { when, path, key, touch, agent, action } of this.sorted()) {
       if (when > moment) break;
+      if (action) {
+        const access = accessKey(agent, path);
+        decided.set(access, action);
+        if (action === "waits") waiting.set(access, { path, agent, at: when });
+        else waiting.delete(access);
+        continue;
+      }
       let file = files.get(path);
       if (!file) files.set(path, (file = new Map()));
       if (touch) file.set(key, touch);
       else file.delete(key);
     }
     const sums = new Map();
-    for (const [path, file] of files) if (file.size) sums.set(path, sumOf(path, file));
+    for (const [path, file] of files) if (file.size) sums.set(path, sumOf(path, file, decided));
+    for (const { path, agent, at } of waiting.values())
+      sums.set(path, withWaiting(sums.get(path) ?? null, path, { agents: [agent], at }));
     return sums;
   }
 }
@@ -263,11 +305,37 @@ function latestOf(files, most) {
   return files.sort((a, b) => b.at - a.at || (a.path < b.path ? -1 : 1)).slice(0, most);
 }
 
-/** What all touches of a file come to. */
-function sumOf(path, file) {
+/** What an access is that has this status, on a map: it waits, was refused, or has its status. */
+export function standsAs(status) {
+  return STANDS[status] ?? String(status);
+}
+
+function accessKey(agent, path) {
+  return `${agent}\n${path}`;
+}
+
+/**
+ * Adds the agents that wait to those who touched a file.
+ * @param {HotFile | null} file
+ * @param {{agents: string[], at: number}} waiting
+ * @returns {HotFile}
+ */
+export function withWaiting(file, path, { agents, at }) {
+  const known = new Set(file?.touches.map((touch) => touch.agent));
+  const touches = agents
+    .filter((agent) => !known.has(agent))
+    .map((agent) => ({ agent, heat: 0, inContext: false, action: "waits", at, symbols: [], origin: "" }));
+  const { heat = 0, action = "waits", at: last = at } = file ?? {};
+  return { path, heat, action, at: last, touches: [...(file?.touches ?? []), ...touches] };
+}
+
+/** What all touches of a file come to, with what was decided of those that were blocked. */
+function sumOf(path, file, decided) {
   const sum = { path, heat: 0, action: "", at: 0, touches: [] };
-  for (const touch of file.values()) {
-    if (touch.isMerged && file.size > 1) continue;
+  for (const it of file.values()) {
+    if (it.isMerged && file.size > 1) continue;
+    const action = it.action === "blocked" && decided.get(accessKey(it.agent, path));
+    const touch = action ? { ...it, action } : it;
     if (touch.heat > sum.heat) sum.heat = touch.heat;
     if (touch.at >= sum.at) ((sum.at = touch.at), (sum.action = touch.action));
     sum.touches.push(touch);

@@ -70,6 +70,7 @@ export class State {
     // What came since the lists were asked for.
     for (const [id, line] of later) if (line.isFresh && !this.waiting.has(id)) this.waiting.set(id, line);
     for (const line of this.waiting.values()) line.isFresh = false;
+    this.heat.waits(this.waiting.values());
     this.ended = null;
     this.waitCounts = null;
     this.budgets = new Map(budgets.map((line) => [line.agent_id ?? "", line]));
@@ -110,6 +111,7 @@ export class State {
     else this.end(line);
     this.changed("waiting", line);
     if (line.type !== "blocked") return;
+    this.heat.blocked(line);
     this.activity.blocked(line);
     this.fold("said", this.said, "blocked", line);
   }

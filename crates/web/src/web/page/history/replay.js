@@ -2,11 +2,11 @@
 
 import { button, fill, h, setText } from "../dom.js";
 import { failed, notice } from "../dialog.js";
-import { brief, clock, counted, line, lookup } from "../format.js";
+import { brief, clock, counted, line } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
-import { stateOf } from "../map/paint.js";
+import { didOf, iconOf, lookOf } from "../map/paint.js";
 import { Surface } from "../map/surface.js";
 import { LayoutFeed } from "../map/feed.js";
 import { bars } from "./bars.js";
@@ -20,13 +20,6 @@ const MOST_LISTED = 40;
 const SPEEDS = [1, 10, 60, 600];
 /** Of the scale: marks of pauses stand at least so far apart to have a text. */
 const NEAR = 0.06;
-/** What was done to a file: an icon, and words. */
-const ACTIONS = lookup({
-  write: ["edit", "wrote"],
-  read: ["read", "read"],
-  search: ["search", "searched"],
-  blocked: ["warn", "was held back from"],
-});
 
 export class Replay {
   constructor(app) {
@@ -40,8 +33,7 @@ export class Replay {
     const again = button("", () => this.begin(), { class: "quiet" });
     fill(again, icon("again"), "Read again");
     this.surface = new Surface("Map at the chosen moment; the list beside it says what happened", {
-      fill: (path, out, at) =>
-        stateOf(this.files.get(path) ?? null, { blocked: false, overlap: false, now: this.at }, out, at),
+      fill: (path, out, at) => (out[at] = lookOf(this.files.get(path) ?? null, { now: this.at })),
       selected: () => {},
       now: () => this.at,
       hovered: (path) => setText(this.hint, path ? line(path) : this.sumUp()),
@@ -255,14 +247,13 @@ export class Replay {
     fill(
       this.list,
       last.map((it) => {
-        const [image, words] = ACTIONS[it.action] ?? ["file", line(it.action)];
         const href = `#history/blame/${encodeURIComponent(it.path)}`;
         return h(
           "li",
           null,
           h("time", null, clock(it.at)),
-          icon(image),
-          h("span", { class: "clip" }, it.agent ? agentName(it.agent) : "somebody outside the team", ` ${words}`),
+          icon(iconOf(it.action)),
+          h("span", { class: "clip" }, it.agent ? agentName(it.agent) : "somebody outside the team", ` ${didOf(it.action)}`),
           h("a", { class: "path", href, title: "Who wrote its lines" }, line(it.path)),
         );
       }),

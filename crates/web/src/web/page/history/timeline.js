@@ -1,6 +1,7 @@
 // Owns what happened to files over time, how hot each was at a moment, and how time becomes a scale without its gaps.
 
 import { isAside, lookup } from "../format.js";
+import { standsAs } from "../heat.js";
 
 /** Accesses that are kept, and how many of them aside of the team's work. */
 const MOST = 60_000;
@@ -24,10 +25,7 @@ const ACTIONS = lookup({
   "file.delete": "write",
   "file.rename": "write",
   "file.read": "read",
-  blocked: "blocked",
 });
-
-const HELD = new Set(["pending", "denied", "observed"]);
 
 /** @typedef {{at: number, agent: string, path: string, action: string}} Access */
 
@@ -38,8 +36,8 @@ export class Timeline {
     /** @type {Access[]} those of them that are shown */
     this.accesses = [];
     this.asides = 0;
-    /** Blocked accesses that are in it. */
-    this.blocks = new Set();
+    /** By blocked access: how it stands. */
+    this.blocks = new Map();
     this.isFull = false;
     this.isSorted = true;
     /** The parts of the time in which something happened: from, to, and where on the scale of 0 to 1. */
@@ -66,26 +64,29 @@ export class Timeline {
 
   /** Takes an event of the journal. */
   event(event) {
-    const action = ACTIONS[event.type];
-    if (event.type === "blocked" && !this.isNewBlock(event)) return;
-    if (action) this.add(event.timestamp, event.agent_id ?? "", event.payload?.path, action);
+    const { type, payload, timestamp: at, agent_id: agent } = event;
+    if (type === "blocked") return this.blocked(at, agent ?? "", payload?.blocked_id, payload ?? {});
+    const action = ACTIONS[type];
+    if (action) this.add(at, agent ?? "", payload?.path, action);
   }
 
-  /** What was decided later of an access is no other one; so is each new count of several. */
-  isNewBlock({ payload, agent_id: agent }) {
-    const key = `${agent} ${payload?.blocked_id} ${payload?.path}`;
-    if (!HELD.has(payload?.status) || this.blocks.has(key)) return false;
-    if (this.blocks.size < MOST) this.blocks.add(key);
-    return true;
+  /** Takes what is said of a blocked access: it waits, or what was decided. Each new count of several says the same. */
+  blocked(at, agent, id, { path, status }) {
+    const key = `${agent} ${id} ${path}`;
+    const action = standsAs(status);
+    if (this.blocks.get(key) === action) return;
+    if (this.blocks.size < MOST || this.blocks.has(key)) this.blocks.set(key, action);
+    this.add(at, agent, path, action);
   }
 
-  /** Takes a line of `replay_session`: nodes say when they were accessed. */
+  /** Takes a line of `replay_session`: nodes say when they were accessed, and lines of their own what was blocked. */
   replayed(line) {
+    if (line.type === "blocked") return this.blocked(line.timestamp_ms, line.agent_id, line.id, line);
     const nodes =
       line.type === "snapshot" ? Object.values(line.nodes ?? {}) : line.type === "delta" ? line.updates : [];
     for (const node of nodes) {
       const key = `${node.path} ${node.timestamp_ms}`;
-      if (this.lastKey?.get(node.path) === key) continue;
+      if (node.last_action === "blocked" || this.lastKey?.get(node.path) === key) continue;
       (this.lastKey ??= new Map()).set(node.path, key);
       this.add(node.timestamp_ms, line.agent_id, node.path, node.last_action);
     }

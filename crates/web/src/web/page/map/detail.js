@@ -87,7 +87,7 @@ export function drawDetail(el, { path, file, waits, overlap, now, symbols, calls
       ? h(
           "ul",
           { class: "touches" },
-          file.touches.slice(0, MOST_TOUCHES).map((it) => touch(it, waits.includes(it.agent), now)),
+          file.touches.slice(0, MOST_TOUCHES).map((it) => touch(it, now)),
         )
       : waits.length === 0 && h("p", { class: "dim" }, "No agent was here lately."),
     group(
@@ -124,14 +124,13 @@ function names(agents) {
   return agents.slice(0, MOST_TOUCHES).map((it, at) => [at > 0 && " and ", agentName(it)]);
 }
 
-function touch(it, isWaiting, now) {
+function touch(it, now) {
   const isEdit = it.action === "write" || Boolean(it.origin);
-  const did = didOf(isWaiting && it.action === "blocked" ? "waits" : it.action);
   return h(
     "li",
     { class: "row wrap" },
     agentName(it.agent),
-    h("span", null, `${did} `, h("time", { title: clock(it.at), data: { at: it.at } }, ago(it.at, now))),
+    h("span", null, `${didOf(it.action)} `, h("time", { title: clock(it.at), data: { at: it.at } }, ago(it.at, now))),
     it.inContext && h("span", { class: "tag" }, "in its context"),
     isEdit && h("a", { href: `#review/changes/${encodeURIComponent(it.agent)}` }, "its changes"),
   );

@@ -33,22 +33,3 @@ function put(map, path, agents, at) {
   const all = new Set([...(known?.agents ?? []), ...agents.filter((it) => typeof it === "string")]);
   map.set(path, { agents: [...all], at: Math.max(known?.at ?? 0, at ?? 0) });
 }
-
-/** Adds the agents that wait to those who touched a file. */
-export function withWaiting(file, path, waits) {
-  const it = waits.get(path);
-  if (!it) return file;
-  const known = new Set(file?.touches.map((touch) => touch.agent));
-  const others = it.agents.filter((agent) => !known.has(agent));
-  const touches = others.map((agent) => ({
-    agent,
-    heat: 0,
-    inContext: false,
-    action: "waits",
-    at: it.at,
-    symbols: [],
-    origin: "",
-  }));
-  const { heat = 0, action = "waits", at = it.at } = file ?? {};
-  return { path, heat, action, at, touches: [...(file?.touches ?? []), ...touches] };
-}

@@ -4,9 +4,10 @@
 import { button, fill, h, setText } from "../dom.js";
 import { ago, counted, isAside, line, whole } from "../format.js";
 import { empty } from "../header.js";
+import { withWaiting } from "../heat.js";
 import { age, drawDetail, finder, litSymbols } from "./detail.js";
 import { LayoutFeed } from "./feed.js";
-import { extrasOf, withWaiting } from "./ghosts.js";
+import { extrasOf } from "./ghosts.js";
 import { Legend } from "./legend.js";
 import { didOf, lookOf } from "./paint.js";
 import { Slider } from "./slider.js";
@@ -185,7 +186,9 @@ export class MapView {
     const now = this.now();
     if (this.past) return lookOf(file, { now });
     const { waits, overlap } = this.extra;
-    return lookOf(withWaiting(file, path, waits), { waits: waits.has(path), overlap: overlap.has(path), now });
+    const waiting = waits.get(path);
+    const shown = waiting ? withWaiting(file, path, waiting) : file;
+    return lookOf(shown, { waits: Boolean(waiting), overlap: overlap.has(path), now });
   }
 
   toggleZones() {
@@ -242,6 +245,7 @@ export class MapView {
 
   describe(path, tile) {
     if (path === null) {
+      has("allowed", "answered") && "allowed",
       const isFolded = tile.kind === "folded";
       const more = isFolded ? `: ${counted(tile.files, "file")} that nobody touched; a click opens it` : "";
       return `${tile.path ? `${line(tile.path)}/` : "The workspace"}${more}`;

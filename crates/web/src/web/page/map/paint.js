@@ -31,6 +31,7 @@ export function lookOf(file, { waits = false, overlap = false, now }) {
   const who = new Map();
   let edited = false;
   let blocked = false;
+  waits ||= Boolean(file?.touches.some((touch) => touch.action === "waits"));
   for (const touch of file?.touches ?? []) {
     const isEdit = Boolean(touch.origin) || touch.action === "write";
     edited ||= isEdit;
@@ -42,7 +43,7 @@ export function lookOf(file, { waits = false, overlap = false, now }) {
       continue;
     }
     const place = placeOf(touch.agent);
-    const isWaiting = touch.action === "waits" || (waits && touch.action === "blocked");
+    const isWaiting = touch.action === "waits";
     who.set(touch.agent, {
       agent: touch.agent,
       color: place % COLOR_COUNT,
@@ -51,7 +52,7 @@ export function lookOf(file, { waits = false, overlap = false, now }) {
       strength: isWaiting ? 0 : now === undefined ? Math.min(1, touch.heat) : strengthOf(now - touch.at),
       inContext: touch.inContext || Boolean(known?.inContext),
       isEdit: isEdit || Boolean(known?.isEdit),
-      action: isWaiting ? "waits" : touch.action,
+      action: touch.action,
       at: touch.at,
     });
   }
@@ -60,22 +61,26 @@ export function lookOf(file, { waits = false, overlap = false, now }) {
   return { who: sorted, waits, overlap, blocked: blocked && !waits, edited, isBoth };
 }
 
-/** Puts the look of a file into a list, for maps that are not of now. */
-export function stateOf(file, extra, out, at) {
-  out[at] = lookOf(file, { waits: extra.blocked, overlap: extra.overlap, now: extra.now });
-}
-
 /** What an agent did, in a word that follows its name. */
 export function didOf(action) {
-  return DID[action] ?? "touched";
+  return (DID[action] ?? OTHER)[1];
 }
 
+/** The icon of what an agent did. */
+export function iconOf(action) {
+  return (DID[action] ?? OTHER)[0];
+}
+
+const OTHER = ["file", "touched"];
 const DID = lookup({
-  read: "read",
-  write: "edited",
-  search: "searched",
-  blocked: "was refused",
-  waits: "waits",
-  user_provided: "was given",
-  user_referenced: "was told of",
+  read: ["read", "read"],
+  write: ["edit", "edited"],
+  search: ["search", "searched"],
+  waits: ["wait", "waits"],
+  blocked: ["cross", "was refused"],
+  allowed: ["check", "was allowed"],
+  answered: ["message", "was answered"],
+  observed: ["warn", "was not stopped"],
+  user_provided: ["message", "was given"],
+  user_referenced: ["message", "was told of"],
 });

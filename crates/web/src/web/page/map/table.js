@@ -34,6 +34,7 @@ const SIGNS = lookup({
   edit: ["edit", "edited"],
   read: ["read", "read"],
   search: ["search", "searched"],
+  allowed: ["check", "was allowed"],
   given: ["message", "named in a prompt"],
   context: ["think", "in an agent's context"],
 });

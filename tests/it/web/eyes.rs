@@ -30,7 +30,7 @@ pub(super) const VIEWS: [&str; 9] = [
 const SETTLED: Duration = Duration::from_secs(5);
 
 /// A script that lists faults: a page that scrolls sideways, what can be pressed and is out of reach or covered, what stands
-/// over its neighbour in a row, and what has to be in sight and is not.
+/// over its neighbour in a row, what has to be in sight and is not, and names that are cut to nothing.
 const FAULTS: &str = r##"
 const faults = [];
 const named = (el) => el.outerHTML.slice(0, 140);
@@ -81,6 +81,16 @@ for (const must of ["header nav a", "#link", ".agent-panel .head h2", ".composer
     const box = el.getBoundingClientRect();
     if (isShown(el) && (box.top < -1 || box.bottom > innerHeight + 1)) faults.push(`under the fold: ${named(el)}`);
   }
+// A column scrolls up and down alone; names are cut by an ellipsis, and never to nothing.
+for (const el of document.querySelectorAll(".scroll, .side, .part, .map-side, .log"))
+  if (isShown(el) && el.scrollWidth > el.clientWidth + 1) faults.push(`scrolls sideways: ${named(el)}`);
+for (const el of document.querySelectorAll(".head .agent, .turns .agent, .agents .agent"))
+  if (isShown(el) && el.getBoundingClientRect().width < Math.min(el.scrollWidth, 48)) faults.push(`no room for a name: ${named(el)}`);
+// What waits at the end of a transcript is in sight there as a whole.
+for (const el of document.querySelectorAll(".blocks > .waits:last-child")) {
+  const [box, part] = [el.getBoundingClientRect(), isShown(el) && seen(el)];
+  if (isShown(el) && (!part || part.bottom - part.top < box.height - 1)) faults.push(`half in sight: ${named(el)}`);
+}
 return faults;
 "##;
 

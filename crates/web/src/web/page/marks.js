@@ -38,13 +38,14 @@ export function markOf(agent) {
   return MARKS[placeOf(agent) % MARKS.length];
 }
 
-/** The mark and the name of an agent. */
+/** The mark and the name of an agent; its title has the whole name where there is no room for it. */
 export function agentName(agent, props = {}) {
   const place = placeOf(agent) % COLORS.length;
+  const name = line(agent);
   return h(
     "span",
-    { class: `agent agent-${place}`, ...props },
+    { class: `agent agent-${place}`, title: name, ...props },
     h("span", { class: "mark", "aria-hidden": "true" }, markOf(agent)),
-    h("span", { class: "name" }, line(agent)),
+    h("span", { class: "name" }, name),
   );
 }

@@ -121,17 +121,17 @@ function drawTurn(el, { text, place, isBad }) {
 }
 
 const REFUSALS = lookup({
-  waits: ["wait", "Waits for a decision", ""],
-  denied: ["stop", "Refused", "If it is allowed in the inbox, the next try passes."],
-  "too late": ["clock", "Nobody decided in time", "If it is allowed in the inbox, the next try passes."],
-  allowed: ["check", "Allowed", ""],
-  answered: ["message", "Answered", ""],
+  waits: ["wait", "Waits for a decision"],
+  denied: ["stop", "Refused"],
+  "too late": ["clock", "Nobody decided in time"],
+  allowed: ["check", "Allowed"],
+  answered: ["message", "Answered"],
 });
 
 /** An access that was blocked, where it happened; while it waits, the way to its card. */
 function drawBlocked(el, block, { app }) {
   const { state, what } = refusalOf(block);
-  const [name, title, hint] = REFUSALS[state] ?? ["warn", state, ""];
+  const [name, title] = REFUSALS[state] ?? ["warn", state];
   const word = app && !app.may("decide") ? "Show" : "Decide";
   const open = () => (location.hash = `inbox/${encodeURIComponent(block.id)}`);
   el.classList.toggle("waits", state === "waits");
@@ -139,7 +139,7 @@ function drawBlocked(el, block, { app }) {
     el,
     icon(name),
     h("span", { class: "text" }, h("strong", null, `${title}: `), h("span", { class: "path" }, what)),
-    h("span", { class: "dim small" }, hint, ` ${block.id}`),
+    h("span", { class: "dim small" }, block.id),
     state === "waits" && button(word, open, { class: "main decide" }),
   );
 }

@@ -48,6 +48,8 @@ export class TranscriptView {
       this.list,
       this.bottom,
     );
+    // What stands around it grows, too: the prompt box, its menus, the plan.
+    new ResizeObserver(() => this.following && this.toEnd()).observe(this.scroll);
     this.fresh = button("", () => this.follow(), { class: "fresh", hidden: true });
     this.plan = h("div", { class: "plan", hidden: true });
     this.find = new Find(this);
@@ -100,9 +102,13 @@ export class TranscriptView {
     this.showPlan(all);
     this.ends(transcript, begin);
     if (!all.length) this.nothing(transcript);
-    if (this.following) this.scroll.scrollTop = this.scroll.scrollHeight;
+    if (this.following) this.toEnd();
     else this.back(place);
     this.tell(transcript);
+  }
+
+  toEnd() {
+    this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
   /** Where the window begins. */

@@ -8,6 +8,7 @@ mod client;
 mod eyes;
 mod holders;
 mod hub;
+mod keys;
 mod looks;
 mod page;
 mod pictures;

@@ -32,6 +32,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at a page: a look has it laid out anew, and takes its browser from the other tests.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(40);
 
+/// Elements of a page that take the focus, at most.
+const MOST_TABS: usize = 120;
+
+pub(super) const TAB: &str = "\u{e004}";
+pub(super) const ENTER: &str = "\u{e007}";
+pub(super) const ESCAPE: &str = "\u{e00c}";
+pub(super) const DOWN: &str = "\u{e015}";
+pub(super) const RIGHT: &str = "\u{e014}";
+pub(super) const LEFT: &str = "\u{e012}";
+
 /// The driver that tests share: it ends with the last of those that run at once.
 static SHARED: Mutex<Weak<Driver>> = Mutex::new(Weak::new());
 
@@ -184,6 +194,26 @@ impl Chromium {
         self.runtime.block_on(async {
             self.driver.action_chain().send_keys(keys).perform().await.unwrap();
         });
+    }
+
+    /// Goes on with Tab, until what has the focus is of a selector and has the text, or the label.
+    pub(super) fn tab_to(&self, selector: &str, text: &str) {
+        let is_there = format!(
+            "const it = document.activeElement;\n\
+             return it.matches({selector:?}) && (it.innerText + it.ariaLabel).includes({text:?})"
+        );
+        for _ in 0..MOST_TABS {
+            if self.run(&is_there) == json!(true) {
+                return;
+            }
+            self.keys(TAB);
+        }
+        panic!("Tab does not reach {selector} {text:?} in:\n{}", self.text());
+    }
+
+    /// Waits until what has the focus is of a selector.
+    pub(super) fn focus_is(&self, selector: &str) {
+        self.comes(&format!("document.activeElement.matches({selector:?})"));
     }
 
     /// Clicks the last element of a selector that has the text.

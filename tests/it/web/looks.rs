@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::WEB;
-use super::browser::Driver;
+use super::browser::{Driver, ENTER, TAB};
 use super::eyes::{VIEWS, look, open};
 use crate::harness::{AgentTable, Stage, agent, program};
 
@@ -94,58 +94,27 @@ fn a_branch_is_reviewed_and_merged() {
     port.prompt("ui", "write src/ui/app.ts export const answer = 42;");
     let browser = open(&stage, &driver);
     browser.keys("2");
-    browser.click("#review .choices a", "eisen/shop/ui");
+    browser.tab_to("#review .choices a", "eisen/shop/ui");
+    browser.keys(ENTER);
     // What is behind a part stands at it, and its code is coloured.
     browser.shows("write src/ui/app.ts export");
     browser.comes("document.querySelector('.review-branch .tok-keyword')?.innerText === 'export'");
     browser.keys("j");
     browser.keys("c");
-    browser.keys("Why 42?");
-    browser.click("button", "Keep the comment");
+    browser.keys(&format!("Why 42?{TAB}{TAB}{ENTER}"));
     browser.shows("Send 1 comment to ui");
+    browser.focus_is("#review .hunk");
     browser.keys("a");
     browser.shows("accepted");
+    // Its file is folded now, and has the focus.
+    browser.focus_is("#review .fold");
     look(&browser, &["review/branch/eisen/shop/ui"], "a branch");
-    browser.click("button", "Merge …");
+    browser.tab_to("#review button", "Merge …");
+    browser.keys(ENTER);
     browser.shows("What is not committed (1 file) is committed first");
-    browser.click("dialog button", "Merge");
+    browser.keys(TAB);
+    browser.keys(ENTER);
     browser.shows("merged eisen/shop/ui into main");
     assert_eq!(git(&["show", "main:src/ui/app.ts"]), "export const answer = 42;");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
-}
-
-#[test]
-fn all_is_reached_by_the_keyboard_and_old_addresses_lead_on() {
-    let Some(driver) = Driver::shared() else { return };
-    let stage = Stage::new();
-    let team = stage.team(WEB, vec![in_shop("ui"), in_shop("api")]);
-    let mut port = team.steer_when_ready(&["ui", "api"]);
-    let browser = open(&stage, &driver);
-    // A prompt takes two keys and its text.
-    browser.keys("\u{e007}");
-    browser.shows("Cancel turn");
-    browser.keys("p");
-    browser.keys("write src/ui/app.ts new\u{e007}");
-    browser.shows("written");
-    // What the last turn changed takes one, and a decision two.
-    browser.keys("\u{e00c}");
-    browser.keys("l");
-    browser.shows("@@ -1 +1 @@");
-    let turn = port.begin("ui", "read src/api/cart.rs");
-    browser.shows("ui wants to read");
-    browser.keys("i");
-    browser.comes("document.activeElement.closest('#inbox .card')?.card.preview");
-    browser.has_read();
-    browser.keys("a");
-    assert_eq!(port.said(turn), "got api\n");
-    for (old, new) in [
-        ("time", "#history"),
-        ("time/changes/ui", "#review"),
-        ("time/cost", "#history"),
-        ("inbox", "#inbox"),
-    ] {
-        browser.run(&format!("location.hash = {old:?}"));
-        browser.comes(&format!("!document.querySelector({new:?}).hidden"));
-    }
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -56,6 +56,7 @@ page_files! {
     "diff.js"
     "dom.js"
     "enter.js"
+    "focus.js"
     "format.js"
     "graph.js"
     "header.js"

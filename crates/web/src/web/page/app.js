@@ -2,6 +2,7 @@
 
 import { notice, sure } from "./dialog.js";
 import { fill, h } from "./dom.js";
+import { keepFocus } from "./focus.js";
 import { line as oneLine, lookup } from "./format.js";
 import { Header } from "./header.js";
 import { HistoryView } from "./history/history.js";
@@ -65,6 +66,7 @@ export class App {
     this.shown = null;
     addEventListener("hashchange", () => this.route());
     listen((key, event) => this.key(key, event));
+    keepFocus();
     this.route();
     this.wire.connect();
   }

@@ -3,6 +3,7 @@
 import { colouredLines } from "./code.js";
 import { button, h } from "./dom.js";
 import { counted, cut, line, lookup, plain } from "./format.js";
+import { walk } from "./keys.js";
 
 /** Hunks that are shown at first, and lines of them. */
 const FIRST_HUNKS = 4;
@@ -104,8 +105,6 @@ function lineView(it) {
 /** `n` and `N` go from hunk to hunk. */
 function step(event) {
   if (event.key !== "n" && event.key !== "N") return;
-  const hunks = [...event.currentTarget.querySelectorAll(".hunk")];
-  const at = hunks.findIndex((it) => it.contains(document.activeElement));
-  hunks[Math.max(0, Math.min(hunks.length - 1, at + (event.key === "n" ? 1 : -1)))]?.focus();
+  walk(event.currentTarget.querySelectorAll(".hunk"), event.key === "n" ? 1 : -1);
   event.preventDefault();
 }

@@ -43,8 +43,10 @@ export function setText(el, text) {
   if (el.textContent !== text) el.textContent = text;
 }
 
+/** A button; with `aria-disabled` it does nothing, and keeps the focus. */
 export function button(text, press, props = {}) {
-  return h("button", { type: "button", ...props, on: { click: press, ...props.on } }, text);
+  const click = (event) => event.currentTarget.getAttribute("aria-disabled") === "true" || press(event);
+  return h("button", { type: "button", ...props, on: { click, ...props.on } }, text);
 }
 
 /** A table with a caption for those who hear it. `rows` are arrays of cells. */

@@ -43,8 +43,9 @@ const KEYS = [
       ["← ↑ ↓ →", "move"],
       ["+ −", "zoom"],
       ["0", "all"],
-      ["click", "a folder: open or fold it"],
-      ["Esc", "unselect"],
+      ["j k", "next, previous folder"],
+      ["Enter → ←", "open the folder, fold it; a click does, too"],
+      ["Esc", "leave the folder; unselect"],
     ],
   ],
   [

@@ -1,5 +1,7 @@
 // Owns what keys do: plain letters only, never while somebody types, never from a key that is held.
 
+import { forget } from "./focus.js";
+
 /** Whether the event goes to something that takes text. */
 function isTyping(event) {
   const el = event.target;
@@ -19,7 +21,7 @@ export function listen(take) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing || event.defaultPrevented) return;
     if (isTyping(event)) {
-      if (event.key === "Escape") event.target.blur();
+      if (event.key === "Escape") (event.target.blur(), forget());
       return;
     }
     if (document.querySelector("dialog[open]")) return;
@@ -28,6 +30,13 @@ export function listen(take) {
       return;
     if (take(event.key, event)) event.preventDefault();
   });
+}
+
+/** Moves the focus `by` places within a list of elements; it enters the list at its begin. */
+export function walk(elements, by) {
+  const next = moved([...elements], (it) => it.contains(document.activeElement), by);
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "nearest" });
 }
 
 /** The item `by` places behind the one with this key, within the list. */

@@ -23,13 +23,14 @@ export class Menu {
         class: "menu",
         on: {
           keydown: (event) => this.key(event),
-          click: (event) => this.list.contains(event.target.closest("button, a")) && this.close(),
           focusout: (event) => event.relatedTarget && !this.element.contains(event.relatedTarget) && this.close(),
         },
       },
       this.button,
       this.list,
     );
+    // Before what is pressed does something: a dialog gives the focus back to the button.
+    this.list.addEventListener("click", (event) => event.target.closest("button, a") && this.close(), true);
     document.addEventListener("pointerdown", (event) => this.element.contains(event.target) || this.close());
   }
 
@@ -40,16 +41,13 @@ export class Menu {
   }
 
   close() {
+    if (this.list.contains(document.activeElement)) this.button.focus();
     this.list.hidden = true;
     this.button.setAttribute("aria-expanded", "false");
   }
 
   key(event) {
-    if (event.key === "Escape" && !this.list.hidden) {
-      this.close();
-      this.button.focus();
-      event.preventDefault();
-    }
+    if (event.key === "Escape" && !this.list.hidden) (this.close(), event.preventDefault());
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     const all = [...this.list.querySelectorAll("button:not([hidden]), a")];
     const at = all.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1);

@@ -5,6 +5,7 @@ import { failed, show } from "../dialog.js";
 import { ago, clock, counted, cut, line, lookup, plain, turnName } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
+import { walk } from "../keys.js";
 import { agentName } from "../marks.js";
 import { changesAt } from "../turns.js";
 import { Prompts, turnKey } from "./pages.js";
@@ -154,8 +155,9 @@ export class Search {
   }
 
   key(key) {
-    if (key !== "/") return false;
-    this.query.focus();
+    if (key === "/") return (this.query.focus(), true);
+    if (key !== "j" && key !== "k") return false;
+    walk(this.list.querySelectorAll(".hit"), key === "j" ? 1 : -1);
     return true;
   }
 

@@ -4,6 +4,7 @@ import { button, fill, h, keyed, setText } from "../dom.js";
 import { ago, clock, counted, cut, duration, line, plain, turnName, whole } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
+import { walk } from "../keys.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
 import { changesAt, figureHint, figureWords, outcomeOf } from "../turns.js";
@@ -331,9 +332,7 @@ export class Turns {
   key(key) {
     if (key === "/") return (this.words.focus(), true);
     if (key !== "j" && key !== "k") return false;
-    const heads = [...this.list.querySelectorAll(".head-line > button")];
-    const at = heads.indexOf(document.activeElement);
-    heads[Math.max(0, Math.min(heads.length - 1, key === "j" ? at + 1 : at - 1))]?.focus();
+    walk(this.list.querySelectorAll(".head-line > button"), key === "j" ? 1 : -1);
     return true;
   }
 }

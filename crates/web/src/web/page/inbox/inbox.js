@@ -71,7 +71,6 @@ export class InboxPanel {
     this.isPinned = false;
     this.isPutAway = true;
     this.arrange();
-    this.app.shown?.element.focus({ preventScroll: true });
     return true;
   }
 

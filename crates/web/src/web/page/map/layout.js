@@ -220,6 +220,22 @@ export class Layout {
     );
   }
 
+  /**
+   * The folders that can be opened, or folded again, as they stand on the map; the workspace itself has no name.
+   * @returns {{path: string, tile: Tile | null, files: number, isOpen: boolean}[]}
+   */
+  foldable() {
+    const all = new Map();
+    const add = (path, tile, files) =>
+      all.has(path) || all.set(path, { path, tile, files, isOpen: this.opened.has(path) });
+    if (this.opened.has("")) add("", null, this.tree.get("").count);
+    for (const it of this.tiles) {
+      if (it.kind === "folded") add(it.path, it, it.files);
+      else if (it.kind === "folder" && this.opened.has(it.path)) add(it.path, it, this.tree.get(it.path).count);
+    }
+    return [...all.values()];
+  }
+
   /** The tile of a file, or null. */
   of(path) {
     return this.files.get(path) ?? null;

@@ -43,6 +43,7 @@ export class MapView {
       lit: (path) => litSymbols(heat.of(path)),
       callsOf: (path) => graph.callsOf(path, MOST_CALLS),
       arranged: () => this.arranged(),
+      stepped: () => this.stepped(),
     });
     this.feed = new LayoutFeed(app, this.surface.layout, () => this.laidOut());
     this.hint = h("p", { class: "hint" });
@@ -52,6 +53,8 @@ export class MapView {
       rows: (most) => this.rows(most),
       pick: (path) => this.surface.select(path, true),
       picked: () => this.surface.selectedPath,
+      folders: () => this.surface.layout.foldable(),
+      toggle: (path) => this.surface.toggle(path),
       isSeen: () => !this.element.hidden && !document.hidden,
       now: () => this.now(),
     });
@@ -124,6 +127,13 @@ export class MapView {
   arranged() {
     this.none.hidden = this.surface.layout.tiles.length > 0;
     this.zones();
+    this.table.want();
+  }
+
+  /** Says which folder the keys are on. */
+  stepped() {
+    this.tell(this.sumUp());
+    if (this.surface.folder !== null) setText(document.getElementById("aloud"), this.hint.textContent);
   }
 
   update(dirty) {
@@ -235,6 +245,7 @@ export class MapView {
       look.edited && "edit",
       has("read") && "read",
       has("search") && "search",
+      has("allowed", "answered") && "allowed",
       has("user_provided", "user_referenced") && "given",
       look.who.some((it) => it.inContext) && "context",
     ].filter(Boolean);
@@ -245,10 +256,9 @@ export class MapView {
 
   describe(path, tile) {
     if (path === null) {
-      has("allowed", "answered") && "allowed",
-      const isFolded = tile.kind === "folded";
-      const more = isFolded ? `: ${counted(tile.files, "file")} that nobody touched; a click opens it` : "";
-      return `${tile.path ? `${line(tile.path)}/` : "The workspace"}${more}`;
+      const isOpen = this.surface.layout.opened.has(tile.path);
+      const folded = tile.kind === "folded" && `: ${counted(tile.files, "file")} that nobody touched; a click or Enter opens it`;
+      return `${folderName(tile.path)}${isOpen ? ": a click or Enter folds it" : folded || ""}`;
     }
     const who = this.look(path).who.map((it) => `${line(it.agent)} ${didOf(it.action)} ${ago(it.at, this.now())}`);
     return [line(path), ...who].join(" · ");
@@ -266,6 +276,8 @@ export class MapView {
 
   /** In a line: how much there is, and who is busy where now. */
   sumUp() {
+    const folder = this.surface.chosen();
+    if (folder) return this.describe(null, folder.tile ?? folder);
     const { graph, heat } = this.app.state;
     const { layout } = this.surface;
     const parts = [counted(graph.files.size || layout.known.size, "file")];
@@ -313,9 +325,7 @@ export class MapView {
     const look = JSON.stringify({ ...known, now: 0 });
     if (look === this.knownLook) return;
     this.knownLook = look;
-    const hadFocus = this.detail.contains(document.activeElement);
     drawDetail(this.detail, known, (other) => this.surface.select(other, true));
-    if (hadFocus) this.detail.querySelector("button")?.focus({ preventScroll: true });
   }
 
   key(key) {
@@ -324,4 +334,9 @@ export class MapView {
     if (key.startsWith("Arrow") && isElsewhere) return false;
     return this.surface.key(key);
   }
+}
+
+/** The name of a folder, as the map and the table say it. */
+function folderName(path) {
+  return path ? `${line(path)}/` : "The workspace";
 }

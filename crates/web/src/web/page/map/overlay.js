@@ -220,11 +220,12 @@ export class Overlay {
   }
 
   /** Frames around what is selected, and what the pointer is on. */
-  chosen(files, { selected, hovered, theme, camera }) {
+  chosen(files, { selected, hovered, folder, theme, camera }) {
     const { context } = this;
     const one = files.find((it) => it.tile.path === selected);
-    const other = hovered && { box: boxOf(hovered, camera) };
-    for (const [it, color, thick] of [[other, theme.css.dim, 1.5], [one, theme.css.call, 3]]) {
+    const framed = (tile) => tile && { box: boxOf(tile, camera) };
+    const { dim, call } = theme.css;
+    for (const [it, color, thick] of [[framed(hovered), dim, 1.5], [framed(folder), call, 3], [one, call, 3]]) {
       if (!it) continue;
       context.strokeStyle = color;
       context.lineWidth = thick;

@@ -1,6 +1,7 @@
 // Owns the map as something to look at: its canvas, when it is drawn anew, and the selection.
 
 import { h } from "../dom.js";
+import { moved } from "../keys.js";
 import { Camera } from "./camera.js";
 import { Layout } from "./layout.js";
 import { Overlay } from "./overlay.js";
@@ -19,13 +20,16 @@ export class Surface {
    * @param {string} label
    * @param {{fill: (path: string, out: Object[], at: number) => void, selected: (path: string | null) => void,
    *   hovered?: (path: string | null, tile: Object | null) => void, symbolsOf?: Function, lit?: Function,
-   *   callsOf?: (path: string) => Object[], arranged?: () => void}} hooks
+   *   callsOf?: (path: string) => Object[], arranged?: () => void, stepped?: () => void}} hooks `stepped`: keys went to
+   *   another folder, or opened or folded one
    */
   constructor(label, hooks) {
     this.hooks = hooks;
     this.layout = new Layout();
     this.selectedPath = null;
     this.hovered = null;
+    /** The path of the folder that keys are on; null: on none. */
+    this.folder = null;
     this.calls = [];
     this.zones = [];
     this.frame = 0;
@@ -144,6 +148,7 @@ export class Surface {
       ratio,
       theme,
       hovered,
+      folder: this.chosen()?.tile,
       calls,
       zones,
       selected: this.selectedPath,
@@ -156,6 +161,7 @@ export class Surface {
 
   click(x, y) {
     this.element.focus({ preventScroll: true });
+    this.folder = null;
     const tile = this.tileAt(x, y);
     if (!tile) return this.select(null);
     if (tile.kind === "file") return this.select(tile.path);
@@ -167,6 +173,31 @@ export class Surface {
     this.layout.toggle(path);
     this.arrangedAt = 0;
     this.moved();
+  }
+
+  /** The folder that keys are on, or null. */
+  chosen() {
+    return this.folder === null ? null : (this.layout.foldable().find((it) => it.path === this.folder) ?? null);
+  }
+
+  /** Goes to the next folder that can be opened or folded, or to the one before. */
+  step(by) {
+    const all = this.layout.foldable();
+    this.folder = moved(all, (it) => it.path === this.folder, by)?.path ?? null;
+    const tile = this.chosen()?.tile;
+    if (tile) this.bring(tile);
+    this.moved();
+    this.hooks.stepped?.();
+  }
+
+  /** A key for the folder that keys are on: true if it was for it. */
+  folderKey(key) {
+    const folder = this.chosen();
+    const toggles = { Enter: true, ArrowRight: !folder?.isOpen, ArrowLeft: folder?.isOpen };
+    if (!folder || !Object.hasOwn(toggles, key)) return false;
+    if (toggles[key]) this.toggle(folder.path);
+    this.hooks.stepped?.();
+    return true;
   }
 
   hover(x, y) {
@@ -201,11 +232,16 @@ export class Surface {
     // Its folder may not be known yet.
     if (!tile) return;
     this.lookAt = null;
+    this.bring(tile);
+    this.looking = this.view();
+  }
+
+  /** Brings a tile into sight, if it is not, or too small. */
+  bring(tile) {
     const { x, y, scale } = this.camera;
     const [left, top, wide, high] = [tile.x * scale + x, tile.y * scale + y, tile.w * scale, tile.h * scale];
     const isSeen = left >= 0 && top >= 0 && left + wide <= this.width && top + high <= this.height;
     if (!isSeen || wide < 60 || high < 30) this.camera.look(tile);
-    this.looking = this.view();
   }
 
   /** The part of the map that is seen, to be compared. */
@@ -216,6 +252,9 @@ export class Surface {
 
   key(key) {
     if (key === "0") this.camera.fit(this.layout.width, this.layout.height);
+    else if (key === "j" || key === "k") this.step(key === "j" ? 1 : -1);
+    else if (this.folderKey(key)) return true;
+    else if (key === "Escape" && this.folder !== null) ((this.folder = null), this.moved(), this.hooks.stepped?.());
     else if (key === "Escape" && this.selectedPath) this.select(null);
     else return this.camera.key(key);
     return true;

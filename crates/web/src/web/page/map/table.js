@@ -1,12 +1,15 @@
-// Owns the table beside the map, which says the same in words: the files that agents touched or that wait.
+// Owns the table beside the map, which says the same in words: the files that agents touched or that wait, and the folders
+// that can be opened.
 
 import { button, fill, h, keyed, setText } from "../dom.js";
-import { ago, baseName, clock, cut, line, lookup } from "../format.js";
+import { ago, baseName, clock, counted, cut, line, lookup } from "../format.js";
 import { icon } from "../icons.js";
+import { walk } from "../keys.js";
 import { agentName } from "../marks.js";
 
-/** Files of the table. */
+/** Files of the table, and folders. */
 const MOST_ROWS = 60;
+const MOST_FOLDERS = 60;
 /** Agents of a row, and letters of a path. */
 const MOST_AGENTS = 8;
 const LONGEST = 300;
@@ -31,10 +34,10 @@ const SIGNS = lookup({
   overlap: ["warn", "two agents on one symbol"],
   waits: ["wait", "waits for a decision"],
   blocked: ["cross", "was refused"],
+  allowed: ["check", "was allowed"],
   edit: ["edit", "edited"],
   read: ["read", "read"],
   search: ["search", "searched"],
-  allowed: ["check", "was allowed"],
   given: ["message", "named in a prompt"],
   context: ["think", "in an agent's context"],
 });
@@ -45,6 +48,7 @@ const SIGNS = lookup({
 export class HotTable {
   /**
    * @param {{rows: (most: number) => Row[], pick: (path: string) => void, picked: () => string | null,
+   *   folders: () => {path: string, files: number, isOpen: boolean}[], toggle: (path: string) => void,
    *   isSeen: () => boolean, now: () => number}} hooks
    */
   constructor(hooks) {
@@ -52,6 +56,7 @@ export class HotTable {
     this.sort = { by: "at", isUp: false };
     this.timer = 0;
     this.body = h("tbody");
+    this.folders = h("tbody", { class: "folders" });
     this.heads = h("tr");
     this.none = h("p", { class: "hint", hidden: true }, "No agent has touched a file yet.");
     this.element = h(
@@ -59,10 +64,11 @@ export class HotTable {
       { class: "hot" },
       h(
         "table",
-        null,
-        h("caption", { class: "hidden" }, "The files that agents touched, the latest first"),
+        { on: { keydown: (event) => this.key(event) } },
+        h("caption", { class: "hidden" }, "The files that agents touched, the latest first, and the folders that can be opened"),
         h("thead", null, this.heads),
         this.body,
+        this.folders,
       ),
       this.none,
     );
@@ -116,6 +122,34 @@ export class HotTable {
       (row) => this.row(row),
       (el, row) => this.fillRow(el, row),
     );
+    keyed(
+      this.folders,
+      this.hooks.folders().slice(0, MOST_FOLDERS),
+      (folder) => folder.path,
+      (folder) => this.folderRow(folder),
+      (el, { files, isOpen }) => {
+        el.querySelector("button").setAttribute("aria-expanded", String(isOpen));
+        setText(el.lastChild, `${counted(files, "file")}${isOpen ? "" : ", folded"}`);
+      },
+    );
+  }
+
+  folderRow({ path }) {
+    const press = button("", () => this.hooks.toggle(path), { class: "plain path fold", data: { folder: path } });
+    fill(press, icon("right"), path ? `${cut(line(path), LONGEST)}/` : "The workspace");
+    return h("tr", null, h("th", { scope: "row" }, press), h("td", { colspan: 3 }));
+  }
+
+  /** Up and down go from row to row; on a folder right opens it, and left folds it. */
+  key(event) {
+    const { key, target } = event;
+    const by = { ArrowDown: 1, ArrowUp: -1 }[key];
+    const isOpen = target.getAttribute("aria-expanded");
+    const isToggle = isOpen !== null && isOpen === { ArrowRight: "false", ArrowLeft: "true" }[key];
+    if (by) walk(this.element.querySelectorAll("tbody button"), by);
+    else if (isToggle) target.click();
+    else return;
+    event.preventDefault();
   }
 
   row({ path }) {

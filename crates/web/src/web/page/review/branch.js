@@ -5,6 +5,7 @@ import { failed, notice, sure } from "../dialog.js";
 import { ago, counted, cut, line, plain } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
+import { walk } from "../keys.js";
 import { agentName } from "../marks.js";
 import { Menu } from "../menu.js";
 import { fileView } from "./hunks.js";
@@ -255,13 +256,7 @@ export class BranchPanel {
   key(key) {
     const all = [...this.files.querySelectorAll(".hunk")];
     const at = all.findIndex((it) => it.contains(document.activeElement));
-    if (key === "j" || key === "k" || key === "n" || key === "N") {
-      const by = key === "j" || key === "n" ? 1 : -1;
-      const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + by))];
-      next?.focus({ preventScroll: true });
-      next?.scrollIntoView({ block: "nearest" });
-      return true;
-    }
+    if ("jknN".includes(key)) return (walk(all, key === "j" || key === "n" ? 1 : -1), true);
     const act = { a: "accept", x: "revert", c: "comment" }[key];
     if (act) {
       if (at < 0) notice("choose a part first: j and k go from one to the next");

@@ -5,6 +5,7 @@ import { failed, notice } from "../dialog.js";
 import { counted, line, plain, turnName } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
+import { walk } from "../keys.js";
 
 /** Turns that can be chosen, the last ones. */
 const MOST_TURNS = 500;
@@ -145,6 +146,7 @@ export class Changes {
   }
 
   key(key) {
+    if (key === "j" || key === "k") return (walk(this.element.querySelectorAll(".hunk"), key === "j" ? 1 : -1), true);
     if (key !== "u" || this.undoButton.hidden) return false;
     this.preview("undo");
     return true;

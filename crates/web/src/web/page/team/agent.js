@@ -108,7 +108,7 @@ export class AgentPanel {
     this.status.hidden = !words.length;
     this.changes.href = `#review/changes/${encodeURIComponent(this.agent)}`;
     this.showWaits(this.waits);
-    this.cancel.disabled = !isRunning(agent) && !queued;
+    this.cancel.setAttribute("aria-disabled", String(!isRunning(agent) && !queued));
     const may = this.app.may("control");
     this.start.hidden = !may || !["stopped", "error"].includes(agent.state);
     this.stop.hidden = !may || agent.state === "stopped";

@@ -62,7 +62,7 @@ fn an_agent_is_steered_by_the_keyboard_and_the_focus_stays() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What the last turn changed takes one key, and is taken back by one more and a look at it.
+/// Changes of the last turn take one key to see, and one more and a look to take back.
 fn changes_are_taken_back(browser: &Chromium, stage: &Stage) {
     browser.keys(ESCAPE);
     browser.keys("l");
@@ -213,7 +213,7 @@ fn cards(browser: &Chromium, number: usize) {
     browser.has_read();
 }
 
-/// Two accesses that wait: of `ui` and of `api`.
+/// Makes two accesses wait: of `ui` and of `api`.
 fn two_wait(browser: &Chromium, port: &mut Port, paths: [&str; 2]) -> [u64; 2] {
     let [ui, api] = paths;
     let first = port.begin("ui", &format!("read {ui}"));
@@ -279,7 +279,7 @@ fn decisions_are_taken_by_the_keyboard_and_shown_as_they_were_later() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// What the time slider of the map says of a file, from the begin to the end, of each word once.
+/// The words of the map for a file, as its time slider goes from the begin to the end; each once.
 fn said_over_time(browser: &Chromium, path: &str) -> Vec<String> {
     browser.run(&format!("location.hash = 'map/' + encodeURIComponent({path:?})"));
     browser.comes(&format!("document.querySelector('#map .detail h2')?.innerText === {path:?}"));

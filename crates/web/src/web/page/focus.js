@@ -1,12 +1,12 @@
 // Owns where the focus goes when what has it goes away: to the same thing built anew, to what is next in its place, else
 // to what was before. A dialog gives it back to what opened it.
 
-/** What takes it: no field in which letters stand for themselves, but for a text. */
+/** Elements that take it: no field in which letters stand for themselves, but for a text. */
 const TAKERS = "a[href], button, textarea, summary, [tabindex]";
 /** Parts that are left as a whole. */
 const PLACES = ".view, #inbox";
 
-/** What had the focus last, and where it was: each parent with the number of its child, the innermost first. */
+/** The element that had the focus last, and where it was: each parent with the number of its child, the innermost first. */
 let last = null;
 let places = [];
 
@@ -48,7 +48,7 @@ function changed(records) {
   } else if (active !== last && records.some((it) => it.target === last && !last.disabled)) last.focus({ preventScroll: true });
 }
 
-/** Who gets the focus. */
+/** The element that gets the focus. */
 function heir() {
   const around = [last, ...places.map(({ parent }) => parent)];
   if (around.some((it) => it.matches(PLACES) && it.hidden)) return document.querySelector(".view:not([hidden])");

@@ -91,7 +91,7 @@ export class Heat {
     this.mark(path);
   }
 
-  /** What waited and does not any more has ended while nobody heard of it. */
+  /** Takes all that waits: an access that does not any more has ended while nobody heard of it. */
   waits(lines) {
     const keys = new Set([...lines].map((it) => accessKey(it.agent_id, it.path)));
     for (const [key, action] of [...this.decided]) {
@@ -305,7 +305,7 @@ function latestOf(files, most) {
   return files.sort((a, b) => b.at - a.at || (a.path < b.path ? -1 : 1)).slice(0, most);
 }
 
-/** What an access is that has this status, on a map: it waits, was refused, or has its status. */
+/** The state of an access on a map, by its status: it waits, was refused, or has its status. */
 export function standsAs(status) {
   return STANDS[status] ?? String(status);
 }

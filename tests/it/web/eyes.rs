@@ -85,7 +85,7 @@ for (const must of ["header nav a", "#link", ".agent-panel .head h2", ".composer
 for (const el of document.querySelectorAll(".scroll, .side, .part, .map-side, .log"))
   if (isShown(el) && el.scrollWidth > el.clientWidth + 1) faults.push(`scrolls sideways: ${named(el)}`);
 for (const el of document.querySelectorAll(".head .agent, .turns .agent, .agents .agent"))
-  if (isShown(el) && el.getBoundingClientRect().width < Math.min(el.scrollWidth, 48)) faults.push(`no room for a name: ${named(el)}`);
+  if (isShown(el) && el.getBoundingClientRect().width + 1 < Math.min(el.scrollWidth, 48)) faults.push(`no room for a name: ${named(el)}`);
 // What waits at the end of a transcript is in sight there as a whole.
 for (const el of document.querySelectorAll(".blocks > .waits:last-child")) {
   const [box, part] = [el.getBoundingClientRect(), isShown(el) && seen(el)];

@@ -65,7 +65,7 @@ pub use draft::{PromptDraft, WaitingPrompt};
 pub use error::HostError;
 pub use forks::{Continuation, Document, Forking};
 pub use handshake::{AgentInfo, PROTOCOL_VERSION};
-pub use offers::{Chosen, OptionValue, SessionChoices, SessionOption};
+pub use offers::{Chosen, OptionValue, SessionChoices, SessionCommand, SessionOption};
 
 /// Bytes of what an agent calls its last tool call.
 pub const LONGEST_ACTION: usize = 200;

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::browser::Driver;
 use super::client::Site;
 use super::{WEB, holders};
-use crate::harness::{Stage, agent};
+use crate::harness::{Stage, agent, eventually};
 
 const DESK: (u32, u32) = (1280, 860);
 
@@ -13,8 +13,20 @@ const DESK: (u32, u32) = (1280, 860);
 fn mode_and_model_are_chosen_below_the_prompt() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
-    let team = stage.team(WEB, vec![agent("ui").offers(), agent("api")]);
+    let mut api = stage.puppet("api");
+    let team = stage.team(WEB, vec![agent("ui").offers(), agent("api").puppet()]);
+    api.connect("s-api");
     let mut port = team.steer_when_ready(&["ui", "api"]);
+    // What was announced before the page is opened is there, too.
+    let commands = json!([{"name": "compact", "description": "Makes room"}, {"name": "context"}, {"name": "init"}]);
+    let update =
+        json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
+    let params = json!({"sessionId": "s-api", "update": update});
+    api.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    eventually("the commands are known", || {
+        let offered = port.call("list_session_options", &json!({"agent_id": "api"})).unwrap();
+        offered["commands"] == commands
+    });
     let (site, path) = Site::of(&stage, &[]);
     let browser = driver.open(&stage, "desk", DESK);
     browser.goto(&format!("http://{}{path}", site.host));
@@ -40,6 +52,14 @@ fn mode_and_model_are_chosen_below_the_prompt() {
     browser.run("location.hash = 'team/api'");
     browser.comes("document.querySelector('.agent-panel h2').innerText.includes('api')");
     browser.comes("document.querySelector('.options').hidden");
+    browser.keys("p");
+    browser.keys("/co");
+    browser.comes("[...document.querySelectorAll('.offers li')].map((it) => it.innerText.trim()).join('|').includes('/compact')");
+    browser.picture("commands.png");
+    assert_eq!(browser.run("return document.querySelectorAll('.offers li').length"), json!(2));
+    browser.keys("m\u{e007}");
+    browser
+        .comes("document.querySelector('textarea[aria-label=\"Prompt\"]').value === '/compact '");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

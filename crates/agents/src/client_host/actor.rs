@@ -109,8 +109,11 @@ where
                     let chosen = self.offers.hear(SessionId::new(session), &news);
                     self.tell_chosen(chosen);
                 }
-                Some((_, MessagePart::Commands { compress })) => {
+                Some((session, MessagePart::Commands { compress, commands })) => {
                     self.shared.compress.send_replace(compress);
+                    let sessions = &self.sessions;
+                    let is_open = |session: &SessionId| sessions.has(session);
+                    self.offers.hear_commands(SessionId::new(session), commands, is_open);
                 }
                 None => {}
             },
@@ -241,7 +244,8 @@ where
 
     fn options(&self, session: Option<SessionId>) -> Result<SessionChoices, HostError> {
         let session = self.resolve(session)?;
-        Ok(SessionChoices { options: self.offers.of(&session), session })
+        let (options, commands) = (self.offers.of(&session), self.offers.commands_of(&session));
+        Ok(SessionChoices { session, options, commands })
     }
 
     fn learn(&mut self, learning: Learning, result: &RawValue) {

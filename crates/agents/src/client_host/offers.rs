@@ -1,5 +1,5 @@
-//! The options that an agent offers in its sessions, such as mode and model, and the chosen values. Pure, and
-//! lenient: agents announce options in several ways.
+//! The options that an agent offers in its sessions, such as mode and model, with the chosen values, and its commands.
+//! Pure, and lenient: agents announce options in several ways.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,11 +16,13 @@ const MOST_OPTIONS: usize = 16;
 const MOST_VALUES: usize = 1000;
 /// Bytes of all texts of a session's options; a value that does not fit is left out.
 const MOST_BYTES: usize = 128 << 10;
-/// Bytes of an id; an option or value with a longer one is left out, since a part of it means nothing.
+/// Bytes of an id; an option, value or command with a longer one is left out, since a part of it means nothing.
 const LONGEST_ID: usize = 256;
 /// Bytes of a name and of a description; the rest is cut.
 const LONGEST_NAME: usize = 120;
 const LONGEST_DESCRIPTION: usize = 400;
+/// Commands of a session; more are left out.
+const MOST_COMMANDS: usize = 100;
 
 /// The value of each option of a session.
 pub type Chosen = BTreeMap<String, String>;
@@ -39,11 +41,20 @@ pub struct SessionOption {
     pub how: ChoiceRequest,
 }
 
-/// The options of a session, as a client sees them.
+/// The options of a session and its commands, as a client sees them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionChoices {
     pub session: SessionId,
     pub options: Vec<SessionOption>,
+    pub commands: Vec<SessionCommand>,
+}
+
+/// A command that an agent takes at the beginning of a prompt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionCommand {
+    /// Without a slash before it.
+    pub name: String,
+    pub description: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,9 +64,13 @@ pub struct OptionValue {
     pub description: Option<String>,
 }
 
-/// The options of all sessions of a run.
+/// The options and the commands of all sessions of a run.
 #[derive(Default, Debug)]
-pub(super) struct Offers(HashMap<SessionId, SessionOffers>);
+pub(super) struct Offers {
+    options: HashMap<SessionId, SessionOffers>,
+    /// They come by themselves, also before the answer that opens a session.
+    commands: HashMap<SessionId, Vec<SessionCommand>>,
+}
 
 #[derive(Default, PartialEq, Debug)]
 struct SessionOffers {
@@ -117,15 +132,11 @@ impl Offers {
                 if offers == SessionOffers::default() {
                     return None;
                 }
-                if self.0.len() >= MOST_SESSIONS && !self.0.contains_key(&session) {
-                    self.0.retain(|session, _| is_open(session));
-                }
-                let chosen = offers.chosen();
-                let is_known = self.0.contains_key(&session);
-                if self.0.len() >= MOST_SESSIONS && !is_known {
+                if !has_room(&mut self.options, &session, is_open) {
                     return None;
                 }
-                let before = self.0.insert(session.clone(), offers);
+                let chosen = offers.chosen();
+                let before = self.options.insert(session.clone(), offers);
                 let differs = before.is_some_and(|before| before.chosen() != chosen);
                 differs.then_some((session, chosen))
             }
@@ -148,12 +159,25 @@ impl Offers {
         })
     }
 
+    /// Takes in the commands of a session, in place of those before.
+    pub(super) fn hear_commands(
+        &mut self,
+        session: SessionId,
+        mut commands: Vec<SessionCommand>,
+        is_open: impl Fn(&SessionId) -> bool,
+    ) {
+        commands.truncate(MOST_COMMANDS);
+        if has_room(&mut self.commands, &session, is_open) {
+            self.commands.insert(session, commands);
+        }
+    }
+
     fn change(
         &mut self,
         session: SessionId,
         change: impl FnOnce(&mut SessionOffers),
     ) -> Option<(SessionId, Chosen)> {
-        let offers = self.0.get_mut(&session)?;
+        let offers = self.options.get_mut(&session)?;
         let before = offers.chosen();
         change(offers);
         let after = offers.chosen();
@@ -162,16 +186,44 @@ impl Offers {
 
     /// A session belongs to an editor now, which chooses by itself.
     pub(super) fn forget(&mut self, session: &SessionId) {
-        self.0.remove(session);
+        self.options.remove(session);
+        self.commands.remove(session);
     }
 
     pub(super) fn of(&self, session: &SessionId) -> Vec<SessionOption> {
-        self.0.get(session).map(|it| it.all().cloned().collect()).unwrap_or_default()
+        self.options.get(session).map(|it| it.all().cloned().collect()).unwrap_or_default()
+    }
+
+    pub(super) fn commands_of(&self, session: &SessionId) -> Vec<SessionCommand> {
+        self.commands.get(session).cloned().unwrap_or_default()
     }
 
     pub(super) fn chosen(&self, session: &SessionId) -> Chosen {
-        self.0.get(session).map(SessionOffers::chosen).unwrap_or_default()
+        self.options.get(session).map(SessionOffers::chosen).unwrap_or_default()
     }
+}
+
+/// Whether a session may be kept beside those that are; sessions that are not open make room.
+fn has_room<T>(
+    kept: &mut HashMap<SessionId, T>,
+    session: &SessionId,
+    is_open: impl Fn(&SessionId) -> bool,
+) -> bool {
+    if kept.len() >= MOST_SESSIONS && !kept.contains_key(session) {
+        kept.retain(|session, _| is_open(session));
+    }
+    kept.len() < MOST_SESSIONS || kept.contains_key(session)
+}
+
+/// Reads the commands that an agent announces.
+pub(super) fn announced_commands(list: &Value) -> Vec<SessionCommand> {
+    let command = |it: Offer| {
+        let name = short(Some(it.name))?.trim_start_matches('/').to_owned();
+        let description = it.description.map(|text| shown(&text, LONGEST_DESCRIPTION));
+        let description = description.filter(|text| !text.is_empty());
+        (!name.is_empty()).then_some(SessionCommand { name, description })
+    };
+    acp::list(list).into_iter().filter_map(command).collect()
 }
 
 impl SessionOffers {

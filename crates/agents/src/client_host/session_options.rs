@@ -7,7 +7,7 @@ use super::{HostError, HostHandle};
 use crate::model::SessionId;
 
 impl HostHandle {
-    /// Returns what a session offers to choose, and what is chosen.
+    /// Returns what a session offers to choose, what is chosen, and its commands.
     pub async fn session_options(
         &self,
         session: Option<SessionId>,
@@ -23,7 +23,7 @@ impl HostHandle {
         option: &str,
         value: &str,
     ) -> Result<SessionChoices, HostError> {
-        let SessionChoices { session, options } = self.session_options(session).await?;
+        let SessionChoices { session, options, .. } = self.session_options(session).await?;
         let by_id = options.iter().find(|it| it.id == option);
         let found = by_id.or_else(|| options.iter().find(|it| it.is(option)));
         let found = found.ok_or_else(|| {

@@ -8,7 +8,7 @@ use tokio::task::{Id, JoinError};
 
 use super::host::{Host, closed_input};
 use super::messages::PendingAnswer;
-use super::offers::OptionNews;
+use super::offers::{OptionNews, SessionCommand, announced_commands};
 use super::{Content, HostError};
 use crate::line;
 use crate::model::SessionId;
@@ -85,9 +85,10 @@ pub(super) enum MessagePart {
     Text(String),
     /// A tool call, by its title, or a plan: the next text is another message.
     Act(Option<String>),
-    /// The agent's commands: the one by which it compresses its context.
+    /// The agent's commands, and the one of them by which it compresses its context.
     Commands {
         compress: Option<&'static str>,
+        commands: Vec<SessionCommand>,
     },
     /// Something else is chosen, or offered.
     Options(OptionNews),
@@ -134,7 +135,9 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
         ),
         "plan" => MessagePart::Act(Some("plan".to_owned())),
         "available_commands_update" => {
-            MessagePart::Commands { compress: compressing(update.available_commands?) }
+            let announced = serde_json::from_str(update.available_commands?.get()).ok()?;
+            let commands = announced_commands(&announced);
+            MessagePart::Commands { compress: compressing(&commands), commands }
         }
         "current_mode_update" => {
             let mode = serde_json::from_str(update.current_mode_id?.get()).ok()?;
@@ -151,14 +154,8 @@ pub(super) fn message_part(params: &RawValue) -> Option<(String, MessagePart)> {
 }
 
 /// The command by which an agent compresses its context, of those that it announces.
-fn compressing(commands: &RawValue) -> Option<&'static str> {
-    #[derive(Deserialize)]
-    struct Command {
-        name: String,
-    }
-    let commands: Vec<Command> = line::read(commands.get().as_bytes()).ok()?;
-    let names = || commands.iter().map(|command| command.name.trim_start_matches('/'));
-    COMPRESSING.into_iter().find(|known| names().any(|name| known[1..] == *name))
+fn compressing(commands: &[SessionCommand]) -> Option<&'static str> {
+    COMPRESSING.into_iter().find(|known| commands.iter().any(|command| known[1..] == command.name))
 }
 
 pub(super) fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError> {

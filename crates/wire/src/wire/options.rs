@@ -1,4 +1,4 @@
-//! Owns the options that an agent offers in a session: their line, and the methods about them.
+//! Owns the options and commands that an agent offers in a session: their line, and the methods about them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -51,13 +51,24 @@ pub struct SetSessionOptionParams {
     pub value: String,
 }
 
-/// The options that an agent offers in a session, with the chosen values.
+/// The options that an agent offers in a session, with the chosen values, and its commands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOptions<'a> {
     pub session_id: Cow<'a, str>,
     /// In the agent's order; empty if it offers nothing.
     #[serde(default)]
     pub options: Vec<OfferedOption<'a>>,
+    /// The commands that a prompt of the session may begin with; 100 at most.
+    #[serde(default)]
+    pub commands: Vec<OfferedCommand<'a>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OfferedCommand<'a> {
+    /// Without the slash before it.
+    pub name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<Cow<'a, str>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

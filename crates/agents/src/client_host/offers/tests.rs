@@ -118,5 +118,35 @@ fn an_agent_that_offers_without_end_is_bounded() {
         let session = SessionId::new(format!("s{number}"));
         offers.learn(Learning::Opened(Some(session)), &copilot(), |_| false);
     }
-    assert!(offers.0.len() <= MOST_SESSIONS);
+    assert!(offers.options.len() <= MOST_SESSIONS);
+}
+
+#[test]
+fn commands_are_kept_for_their_session_in_place_of_those_before() {
+    let all = json!([
+        { "name": "/compact", "description": "Makes\nroom", "input": { "hint": "what to keep" } },
+        { "name": "review", "description": 7 }, { "name": "x".repeat(LONGEST_ID + 1) }, { "name": "/" }, 7,
+    ]);
+    let command = |name: &str, what: Option<&str>| {
+        let (name, description) = (name.to_owned(), what.map(str::to_owned));
+        SessionCommand { name, description }
+    };
+    let mut offers = Offers::default();
+    offers.hear_commands(id(), announced_commands(&all), |_| true);
+    let kept = [command("compact", Some("Makes room")), command("review", None)];
+    assert_eq!(offers.commands_of(&id()), kept);
+    // The answer that opens the session may come after them.
+    offers.learn(Learning::Opened(Some(id())), &copilot(), |_| true);
+    assert_eq!(offers.commands_of(&id()), kept);
+    let many = vec![json!({ "name": "one" }); 2 * MOST_COMMANDS];
+    offers.hear_commands(id(), announced_commands(&json!(many)), |_| true);
+    assert_eq!(offers.commands_of(&id()).len(), MOST_COMMANDS);
+    for number in 0..2 * MOST_SESSIONS {
+        let session = SessionId::new(format!("s{number}"));
+        offers.hear_commands(session, announced_commands(&all), |session| *session == id());
+    }
+    assert!(offers.commands.len() <= MOST_SESSIONS);
+    assert_eq!(offers.commands_of(&id()).len(), MOST_COMMANDS);
+    offers.forget(&id());
+    assert_eq!(offers.commands_of(&id()), []);
 }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::{MethodCall, Reply, reply};
-use crate::client_host::{OptionValue, SessionChoices, SessionOption};
+use crate::client_host::{OptionValue, SessionChoices, SessionCommand, SessionOption};
 use crate::model::{AgentId, SessionId};
 use crate::serve::Refused;
 use crate::wire::{
-    ListSessionOptions, ListSessionOptionsParams, OfferedOption, OfferedValue, SessionOptions,
-    SetSessionOption, SetSessionOptionParams,
+    ListSessionOptions, ListSessionOptionsParams, OfferedCommand, OfferedOption, OfferedValue,
+    SessionOptions, SetSessionOption, SetSessionOptionParams,
 };
 
 pub(super) async fn list_session_options(
@@ -42,8 +42,13 @@ fn on_wire(choices: &SessionChoices) -> SessionOptions<'_> {
         current: it.current.clone().map(Cow::from),
         values: it.values.iter().map(value).collect(),
     };
+    let command = |it: &SessionCommand| OfferedCommand {
+        name: Cow::from(it.name.clone()),
+        description: it.description.clone().map(Cow::from),
+    };
     SessionOptions {
         session_id: choices.session.as_str().into(),
         options: choices.options.iter().map(option).collect(),
+        commands: choices.commands.iter().map(command).collect(),
     }
 }

@@ -137,15 +137,15 @@ export class State {
 
   update(line) {
     this.activity.update(line);
-    if (line.update?.sessionUpdate === "available_commands_update") this.offers(line);
+    if (line.update?.sessionUpdate === "available_commands_update") this.offers(line.agent_id, line.update.availableCommands);
     this.fold("said", this.said, "update", line);
   }
 
-  /** Keeps the commands that an agent offers. */
-  offers({ agent_id: agent, update }) {
-    if (!this.commands.has(agent) && this.commands.size >= MOST_AGENTS) return;
-    const all = objects(update.availableCommands, MOST_COMMANDS);
-    const commands = all.map((it) => ({ name: short(it.name, 60), what: short(it.description, 200) }));
+  /** Keeps the commands that an agent offers: as it announces them, or as the team has them. */
+  offers(agent, list) {
+    if (!Array.isArray(list) || (!this.commands.has(agent) && this.commands.size >= MOST_AGENTS)) return;
+    const all = objects(list, MOST_COMMANDS);
+    const commands = all.map((it) => ({ name: short(it.name, 60).replace(/^\/+/, ""), what: short(it.description, 200) }));
     this.commands.set(agent, commands);
   }
 

@@ -1,8 +1,9 @@
-//! The options of a session, and a prompt that waits.
+//! The options and commands of a session, and a prompt that waits.
 
 use super::{NOW, key};
 use crate::client_host::{
-    ChoiceRequest, OptionValue, PromptDraft, SessionChoices, SessionOption, WaitingPrompt,
+    ChoiceRequest, OptionValue, PromptDraft, SessionChoices, SessionCommand, SessionOption,
+    WaitingPrompt,
 };
 use crate::model::{ChosenOptions, DecidedBy, SessionId};
 
@@ -13,7 +14,7 @@ pub(in crate::serve) fn chosen() -> ChosenOptions {
     ChosenOptions { key: key("ui", "s-ui"), chosen, timestamp_ms: NOW }
 }
 
-/// The options that are offered there.
+/// The options and the commands that are offered there.
 pub(in crate::serve) fn choices() -> SessionChoices {
     let value = |id: &str, name: &str, what: Option<&str>| OptionValue {
         id: id.to_owned(),
@@ -36,6 +37,10 @@ pub(in crate::serve) fn choices() -> SessionChoices {
             option("mode", "Mode", "plan", ways),
             option("model", "Model", "large", sizes),
         ],
+        commands: vec![SessionCommand {
+            name: "compact".to_owned(),
+            description: Some("Makes room in the context".to_owned()),
+        }],
     }
 }
 

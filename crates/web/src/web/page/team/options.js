@@ -1,4 +1,5 @@
-// Owns the menus by which mode, model and what else an agent offers are chosen, in the session that prompts go to.
+// Owns the menus by which mode, model and what else an agent offers are chosen, in the session that prompts go to; with them
+// come the agent's commands.
 
 import { failed, notice } from "../dialog.js";
 import { fill, h, keyed } from "../dom.js";
@@ -42,6 +43,7 @@ export class Options {
   async ask(call) {
     const { agent } = this;
     const answer = await call();
+    this.app.state.offers(agent, answer.commands);
     if (agent === this.agent) this.set(answer.options ?? []);
   }
 

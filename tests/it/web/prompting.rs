@@ -83,6 +83,9 @@ fn a_prompt_that_waits_is_changed_and_taken_back_in_its_list() {
     }
     browser.comes("document.querySelectorAll('.queue li').length === 2");
     browser.picture("queue.png");
+    // It is said once its turn begins.
+    let said = "document.querySelector('.transcript').innerText";
+    browser.comes(&format!("!{said}.includes('first words') && !{said}.includes('second words')"));
     browser
         .run("document.querySelector('.queue button[aria-label=\"Change this prompt\"]').click()");
     browser.comes("document.activeElement.value === 'first words'");
@@ -99,7 +102,6 @@ fn a_prompt_that_waits_is_changed_and_taken_back_in_its_list() {
     browser.comes(
         "document.querySelector('textarea[aria-label=\"Prompt\"]').value === 'second words'",
     );
-    browser.comes("!document.querySelector('.transcript')?.innerText.includes('second words')");
 
     // Who may only read sees what waits, and has nothing to press.
     let (token, _) = holders::make(&stage, &["--may", "read"]);
@@ -114,7 +116,8 @@ fn a_prompt_that_waits_is_changed_and_taken_back_in_its_list() {
     port.call("cancel", &json!({"agent_id": "ui", "queued": false})).unwrap();
     port.answer(running).unwrap();
     browser.comes("document.querySelector('.queue').hidden");
-    browser.shows("first words and more");
+    browser.comes("[...document.querySelectorAll('.block-prompt')].at(-1)?.innerText.includes('first words and more')");
+    browser.comes(&format!("!{said}.includes('second words')"));
     for browser in [&browser, &reader] {
         assert_eq!(browser.complaints(), Vec::<String>::new());
     }

@@ -151,17 +151,6 @@ export class Activity {
     return isIt ? last : this.begin(agent, idOf(session), at);
   }
 
-  /** What this page sent, or a prompt that was read from the journal. */
-  prompted(agent, text, at = Date.now(), turn = null) {
-    let it = this.last.get(agent);
-    const isNew = !it || it.endedAt || (it.task && it.task !== text && turn !== null && it.turn !== turn);
-    if (isNew) it = this.begin(agent, "", at);
-    if (!it.task || turn !== null) it.task = short(text, LONGEST_TASK);
-    if (turn !== null) it.turn = turn;
-    it.version += 1;
-    return it;
-  }
-
   /** Takes a `session_update`. */
   update(line) {
     const { update } = line;

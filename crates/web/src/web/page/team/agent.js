@@ -220,15 +220,12 @@ export class AgentPanel {
 
   send(blocks, text, pictures) {
     const agent = this.agent;
-    const { wire, state } = this.app;
+    const { wire } = this.app;
     const sentAt = Date.now();
-    const shown = text || "[image]";
-    const sent = { agent, text, block: state.said.prompted(agent, shown) };
+    const sent = { agent, text };
     this.sent.add(sent);
-    state.activity.prompted(agent, shown);
-    this.app.changed("said", { agent_id: agent });
     this.transcript.follow();
-    // It may have to wait, and is in the list then.
+    // It stands in the transcript once its turn begins. Until then it may have to wait, and is in the list.
     this.app.lists.wantAgents();
     this.app
       .call("prompt", { agent_id: agent, blocks }, 0)
@@ -236,23 +233,14 @@ export class AgentPanel {
         notice(`prompt ${agent}: ${error.message}`, true);
         // What was refused is not lost, and neither is what went into a connection that was dead by then.
         if (error.code || wire.heardAt < sentAt) this.composer.putBack(agent, sent.text, pictures);
-        // Such a prompt was never sent to the agent.
-        if (error.code >= 400 && error.code < 500) this.reword(sent, "");
       })
       .finally(() => this.sent.delete(sent));
   }
 
-  /** A prompt that waits has another text now. */
+  /** A prompt that waits has another text now: that is put back if it is not taken. */
   edited(agent, before, text) {
     const sent = [...this.sent].find((it) => it.agent === agent && it.text === before);
-    if (!sent) return;
-    sent.text = text;
-    this.reword(sent, text);
-  }
-
-  reword({ agent, block }, text) {
-    this.app.state.said.of(agent).reworded(block, text);
-    this.app.changed("said", { agent_id: agent });
+    if (sent) sent.text = text;
   }
 
   key(key) {

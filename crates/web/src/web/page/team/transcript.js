@@ -118,16 +118,6 @@ export class Transcript {
     return text ? [...past.blocks, between, ...blocks] : [...past.blocks, ...blocks];
   }
 
-  /** Another text takes the place of a prompt's, which was not sent as it was; without one it was not sent at all. */
-  reworded(block, text) {
-    const at = this.blocks.indexOf(block);
-    if (at < 0) return;
-    block.text = short(text, LONGEST_BLOCK);
-    if (text) return this.changed(block);
-    this.blocks.splice(at, 1);
-    this.forget(block);
-  }
-
   speech(kind, session, text, id) {
     const last = this.blocks.at(-1);
     const goesOn =
@@ -170,15 +160,6 @@ export class Transcript {
     const runs = ({ call }) => call?.kind === "execute" && isOpen(call) && !call.parts.length;
     const all = [...this.past.blocks, ...this.blocks].filter((it) => runs(it));
     return all.length === 1 ? all[0] : undefined;
-  }
-
-  /** A prompt that was sent, by this page or by another client: what this page showed already stays. */
-  asked(session, text, isCut) {
-    const own = this.blocks.find((it) => it.isOwn && (isCut ? it.text.startsWith(text) : it.text === text));
-    if (!own) return void this.push("prompt", session, text);
-    own.isOwn = false;
-    own.session = session;
-    this.changed(own);
   }
 
   /** An access that was blocked, where it happened; what became of it changes its block. */
@@ -276,7 +257,8 @@ export class Transcripts {
     } else if (update?.sessionUpdate === "tool_call" || update?.sessionUpdate === "tool_call_update")
       transcript.toolCall(session, update);
     else if (update?.sessionUpdate === "_eisen/terminal") transcript.printed(session, update);
-    else if (update?.sessionUpdate === "_eisen/prompt") transcript.asked(session, short(update.text, LONGEST_BLOCK), update.truncated === true);
+    else if (update?.sessionUpdate === "_eisen/prompt")
+      transcript.push("prompt", session, short(update.text, LONGEST_BLOCK) + (update.truncated === true ? " …" : ""));
     else if (update?.sessionUpdate === "plan") this.plan(transcript, session, planText(update.entries));
     this.bound();
   }
@@ -303,11 +285,6 @@ export class Transcripts {
 
   report(line) {
     this.of(line.agent_id).push("report", "", short(line.text, LONGEST_BLOCK));
-  }
-
-  /** What this page sent. */
-  prompted(agent, text) {
-    return this.of(agent).push("prompt", "", short(text, LONGEST_BLOCK), { isOwn: true });
   }
 
   /** Lines were missed, or the connection was lost: all transcripts have a hole here. */

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::WEB;
 use super::browser::{Driver, ENTER, TAB};
 use super::eyes::{VIEWS, look, open};
-use crate::harness::{AgentTable, Stage, agent, program};
+use crate::harness::{AgentTable, EISEN_CORE, Stage, agent, program, run};
 
 fn in_shop(id: &str) -> AgentTable {
     agent(id).zone(&format!("src/{id}/**"))
@@ -92,8 +92,28 @@ fn a_branch_is_reviewed_and_merged() {
     let team = stage.team(WEB, vec![in_shop("ui").with("[agents.worktree]"), in_shop("api")]);
     let mut port = team.steer_when_ready(&["ui", "api"]);
     port.prompt("ui", "write src/ui/app.ts export const answer = 42;");
+    // A branch of a run, which is over.
+    stage.file(
+        "one.toml",
+        "[agent]\nname = \"one\"\n[[on]]\nsteps = [{ disk_write = \"fixed.txt\", content = \"fixed\" }, { say = \"Fixed.\" }]\n",
+    );
+    let script = stage.path("one.toml").display().to_string();
+    let args =
+        ["run", "--branch", "fix/run", "fix", "--", EISEN_CORE, "dev", "scripted-agent", &script];
+    let ended = run(stage.eisen_core(&args).current_dir(stage.path("shop")));
+    assert_eq!(ended.code, 0, "{ended:?}");
     let browser = open(&stage, &driver);
     browser.keys("2");
+    // Nobody takes its comments: it says who would.
+    browser.click("#review .choices a", "fix/run");
+    browser.shows("fixed.txt");
+    browser.keys("j");
+    browser.keys("c");
+    browser.keys("Why?");
+    browser.click("button", "Keep the comment");
+    browser.shows("1 comment not sent: no agent of this team works on the branch. `eisen-core review fix/run --send`");
+    assert!(!browser.text().contains("Send 1 comment"));
+    browser.picture("branch-of-run.png");
     browser.tab_to("#review .choices a", "eisen/shop/ui");
     browser.keys(ENTER);
     // What is behind a part stands at it, and its code is coloured.
@@ -116,5 +136,10 @@ fn a_branch_is_reviewed_and_merged() {
     browser.keys(ENTER);
     browser.shows("merged eisen/shop/ui into main");
     assert_eq!(git(&["show", "main:src/ui/app.ts"]), "export const answer = 42;");
+    // It shows that at once, and offers no second merge.
+    browser.comes("document.querySelector('.review-branch .facts-line').innerText.includes('merged into main')");
+    browser.shows("All that this branch had is merged.");
+    browser.comes("[...document.querySelectorAll('.review-bar button')].every((it) => !it.checkVisibility() || !it.innerText.includes('Merge'))");
+    browser.picture("merged.png");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -25,10 +25,13 @@ export class BranchPanel {
     this.changed = changed;
     this.name = "";
     this.review = null;
+    /** How the branch stands, as the list has it; null: not known yet. */
+    this.row = null;
     this.most = PAGE;
     this.isSplit = localStorage.getItem(SPLIT) === "on";
     this.task = h("p", { class: "task" });
     this.facts = h("p", { class: "dim small facts-line" });
+    this.unsent = h("p", { class: "hint", hidden: true });
     this.status = h("p", { class: "hint", role: "status" });
     this.split = button("", () => this.turn(), { "aria-pressed": "false" });
     this.send = button("", () => this.sendComments(), { hidden: true, class: "main" });
@@ -42,20 +45,37 @@ export class BranchPanel {
     this.bar = h("div", { class: "row wrap review-bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
     this.files = h("div", { class: "files" });
     this.more = button("", () => ((this.most += PAGE), this.draw()), { class: "more", hidden: true });
-    this.element = h("div", { class: "review-branch scroll", hidden: true }, this.task, this.facts, this.bar, this.status, this.files, this.more);
+    this.element = h("div", { class: "review-branch scroll", hidden: true }, this.task, this.facts, this.bar, this.unsent, this.status, this.files, this.more);
     this.scoped();
   }
 
   scoped() {
-    const may = this.app.may("control");
-    for (const el of [this.check, this.mergeButton, this.menu.element]) el.hidden = !may;
+    this.check.hidden = !this.app.may("control");
+    this.offerMerge();
     if (this.review) this.draw();
+  }
+
+  /** Takes how the branches stand. */
+  listed(branches) {
+    const row = branches.find((it) => it.branch === this.name) ?? null;
+    const isNews = row?.is_merged !== this.row?.is_merged;
+    this.row = row;
+    this.offerMerge();
+    if (isNews && this.review) this.draw();
+  }
+
+  /** What is merged is not merged once more. */
+  offerMerge() {
+    const may = this.app.may("control") && !this.row?.is_merged;
+    for (const el of [this.mergeButton, this.menu.element]) el.hidden = !may;
   }
 
   show(name) {
     if (name !== this.name) {
       this.name = name;
       this.review = null;
+      this.row = null;
+      this.offerMerge();
       this.fresh = null;
       this.most = PAGE;
       fill(this.files);
@@ -130,14 +150,21 @@ export class BranchPanel {
       " ",
       h("span", { class: "minus" }, `−${sum("removed")}`),
       review.uncommitted.length > 0 && ` · ${counted(review.uncommitted.length, "file")} not committed`,
+      this.row?.is_merged && [" · ", h("span", { class: "tone-good" }, `merged into ${line(this.row.into ?? "its target")}`)],
       review.checks && [" · ", this.checked(review.checks)],
       isFresh && " · marked: new since the last look",
     );
     fill(this.split, this.isSplit ? "Unified" : "Side by side");
     this.split.setAttribute("aria-pressed", String(this.isSplit));
-    this.send.hidden = !review.unsent || !this.app.may("control");
-    const whom = review.agent_id ? line(review.agent_id) : "the agent";
-    fill(this.send, icon("send"), `Send ${counted(review.unsent, "comment")} to ${whom}`);
+    const sends = review.unsent > 0 && this.app.may("control");
+    this.send.hidden = !sends || !review.agent_id;
+    fill(this.send, icon("send"), `Send ${counted(review.unsent, "comment")} to ${line(review.agent_id ?? "")}`);
+    // A run that made the branch is over: the page begins none.
+    this.unsent.hidden = !sends || Boolean(review.agent_id);
+    fill(
+      this.unsent,
+      `${counted(review.unsent, "comment")} not sent: no agent of this team works on the branch. \`eisen-core review ${line(review.branch)} --send\` gives them to a run.`,
+    );
     const hooks = {
       app: this.app,
       isSplit: this.isSplit,
@@ -150,7 +177,9 @@ export class BranchPanel {
     fill(
       this.files,
       review.rebase && h("details", { class: "warn" }, h("summary", null, "A rebase is under way: who goes on with it runs these steps"), h("pre", null, cut(plain(review.rebase), 20_000))),
-      shown.length ? shown.map((file) => fileView(file, hooks)) : empty("check", "This branch changes nothing."),
+      shown.length
+        ? shown.map((file) => fileView(file, hooks))
+        : empty("check", this.row?.is_merged ? "All that this branch had is merged." : "This branch changes nothing."),
     );
     back();
     this.more.hidden = review.files.length <= this.most;
@@ -241,8 +270,9 @@ export class BranchPanel {
       const params = { branch: name, into, ...more, ...(commit && { commit: true }), tree: review.tree };
       await this.app.call("merge_branch", params, CHECKS_MS);
       notice(`merged ${name} into ${into}`);
-      if (name === this.name) setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);
       this.changed();
+      await this.read();
+      if (name === this.name) setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);
     } catch (error) {
       if (error.isUnknownMethod) return notice(`\`eisen-core merge ${name}\` merges it`, true);
       if (name === this.name) setText(this.status, error.message);

@@ -22,8 +22,10 @@ const STATES = lookup({
 });
 
 export class BranchList {
-  constructor(app) {
+  /** @param {(branches: Object[]) => void} heard hears what each reading of the branches has */
+  constructor(app, heard) {
     this.app = app;
+    this.heard = heard;
     this.branches = [];
     this.readAt = 0;
     this.timer = 0;
@@ -69,6 +71,7 @@ export class BranchList {
     this.readAt = Date.now();
     try {
       this.branches = (await this.app.lists.wantBranches()).slice(0, MOST_SHOWN);
+      this.heard(this.branches);
       setText(this.note, this.branches.length ? "" : "No task has a branch of its own. `eisen-core run --branch NAME`, or [agents.worktree], gives one.");
     } catch (error) {
       this.isKnown = !error.isUnknownMethod;

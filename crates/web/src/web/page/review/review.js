@@ -9,7 +9,7 @@ export class ReviewView {
   constructor(app) {
     this.app = app;
     this.element = document.getElementById("review");
-    this.list = new BranchList(app);
+    this.list = new BranchList(app, (branches) => this.branch.listed(branches));
     this.branch = new BranchPanel(app, () => this.list.read());
     this.changes = new Changes(app);
     this.title = h("h2", { class: "clip" });

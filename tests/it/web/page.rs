@@ -347,6 +347,17 @@ fn a_write_in_conflict_is_decided_on_what_is_shown() {
     let written = ui.call("fs/write_text_file", &write("s-ui", "one\n"));
     assert_eq!(written["result"], json!({}));
     let held = api.ask("fs/write_text_file", &write("s-api", "two\n"));
+    // What it says of a call is not what it wrote.
+    let says =
+        json!([{ "type": "diff", "path": path, "oldText": null, "newText": "one\nand\nmore\n" }]);
+    for status in ["in_progress", "completed"] {
+        let update = json!({
+            "sessionUpdate": "tool_call", "toolCallId": "c1", "title": "edit", "kind": "edit",
+            "status": status, "content": says,
+        });
+        let params = json!({ "sessionId": "s-ui", "update": update });
+        ui.send(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }));
+    }
 
     let browser = open(&stage, &driver, "desk", DESK);
     let diff = "document.querySelector('#inbox .preview')?.innerText ?? ''";

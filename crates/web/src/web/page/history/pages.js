@@ -257,7 +257,8 @@ export class Files {
   }
 }
 
-function countsOf({ files }) {
+/** What a diff has, in numbers. */
+export function countsOf({ files }) {
   const sum = (name) => files.reduce((all, it) => all + (it[name] ?? 0), 0);
   return { files: files.length, added: sum("added"), removed: sum("removed"), first: begin(files[0]?.path ?? "", 500) };
 }

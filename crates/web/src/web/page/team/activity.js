@@ -118,6 +118,8 @@ export class Activity {
       /** How many finished calls there are of each kind. */
       calls: new Map(),
       failed: 0,
+      /** How many calls are over. */
+      done: 0,
       /** The calls that run: title, kind, since when. */
       open: new Map(),
       /** Since when it thinks or speaks; else 0. */
@@ -127,8 +129,10 @@ export class Activity {
       refused: new Map(),
       /** By path: lines added and removed, as its tool calls say. */
       files: new Map(),
-      /** The same as the journal has it, once the turn has ended: `{count, added, removed}`. */
+      /** What was really changed, as the journal has it: `{files, added, removed}`; null while that is not known. */
       changed: null,
+      /** When that was asked for last; null: never. */
+      asked: null,
       version: 0,
     };
     this.turns.push(turn);
@@ -267,9 +271,12 @@ function called(turn, update, now) {
 
 function finished(turn, { kind, status, content }) {
   const name = short(kind, 40) || "other";
+  turn.done += 1;
   if (textOf(status) === "failed") turn.failed += 1;
-  else if (turn.calls.has(name) || turn.calls.size < 20) turn.calls.set(name, (turn.calls.get(name) ?? 0) + 1);
-  count(turn, content);
+  else {
+    if (turn.calls.has(name) || turn.calls.size < 20) turn.calls.set(name, (turn.calls.get(name) ?? 0) + 1);
+    count(turn, content);
+  }
   turn.version += 1;
 }
 
@@ -301,7 +308,7 @@ export function changedBy(turn) {
   if (turn.changed) return turn.changed;
   let [added, removed] = [0, 0];
   for (const it of turn.files.values()) ((added += it.added), (removed += it.removed));
-  return { count: turn.files.size, added, removed };
+  return { files: turn.files.size, added, removed };
 }
 
 /** What a running turn does now, and since when: `{kind, text, at}`. */

@@ -94,10 +94,10 @@ export class AgentCards {
       h(
         "span",
         { class: "figures" },
-        changed?.count > 0 && [
+        changed?.files > 0 && [
           h("span", { class: "plus" }, `+${changed.added}`),
           h("span", { class: "minus" }, `−${changed.removed}`),
-          h("span", null, `${changed.count} ${changed.count === 1 ? "file" : "files"}`),
+          h("span", null, `${changed.files} ${changed.files === 1 ? "file" : "files"}`),
         ],
         costOf(agent) !== "–" && h("span", null, costOf(agent)),
         state.branches.get(id) && h("span", { class: "branch clip" }, icon("branch"), line(state.branches.get(id))),

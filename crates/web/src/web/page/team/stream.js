@@ -152,12 +152,12 @@ function sumOf(turn, changed) {
     h("span", { class: "call" }, icon(name), sum === 1 ? `1 ${word}` : counted(sum, word).replace(/hs$/, "hes")),
   );
   if (turn.failed) parts.push(h("span", { class: "call tone-bad" }, icon("cross"), `${turn.failed} failed`));
-  if (changed.count)
+  if (changed.files)
     parts.push(
       h(
         "a",
         { class: "call", href: changesAt(turn.agent, turn.session, turn.turn) },
-        `${counted(changed.count, "file")} `,
+        `${counted(changed.files, "file")} `,
         h("span", { class: "plus" }, `+${changed.added}`),
         " ",
         h("span", { class: "minus" }, `−${changed.removed}`),

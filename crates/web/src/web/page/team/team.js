@@ -6,6 +6,7 @@ import { clock, count, counted, lookup } from "../format.js";
 import { moved } from "../keys.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
+import { countsOf } from "../history/pages.js";
 import { AgentPanel } from "./agent.js";
 import { AgentCards } from "./cards.js";
 import { Stream } from "./stream.js";
@@ -16,8 +17,9 @@ const LISTS_EVERY_MS = 150;
 const SHOWN = new Set(["agents", "waiting", "budgets", "log", "order", "said"]);
 /** Entries of the log that are shown. */
 const MOST_ENTRIES = 200;
-/** Turns whose changes are asked for at a time. */
+/** Turns whose changes are asked for at a time, and how often those of one that runs are at most. */
 const MOST_ASKED = 4;
+const CHANGES_EVERY_MS = 2_000;
 
 export class TeamView {
   constructor(app) {
@@ -107,31 +109,46 @@ export class TeamView {
     if (this.element.hidden || document.hidden) return;
     const now = Date.now();
     this.cards.tick(now);
+    this.askChanges();
     if (!this.stream.element.hidden) this.stream.tick(now);
   }
 
-  /** Asks what turns have changed that ended, those of the cards and of the stream's beginning. */
+  /** Asks what turns have changed, those of the cards and of the stream's beginning: after calls of one that runs, and once it ended. */
   askChanges() {
     const { state, wire } = this.app;
-    if (!wire.isLive) return;
-    const wanted = state.activity.list(30).filter((turn) => turn.endedAt && turn.turn !== null && !turn.changed && !turn.isAsked);
-    for (const turn of wanted.slice(0, MOST_ASKED - this.asking)) {
-      this.asking += 1;
-      turn.isAsked = true;
-      const params = { agent_id: turn.agent, session_id: turn.session, turn: turn.turn };
-      this.app
-        .call("get_diff", params)
-        .then(({ files }) => {
-          const sum = (name) => files.reduce((all, it) => all + (it[name] ?? 0), 0);
-          turn.changed = { count: files.length, added: sum("added"), removed: sum("removed") };
-          turn.version += 1;
-        })
-        .catch(() => {})
-        .finally(() => {
-          this.asking -= 1;
-          this.app.changed("agents");
-        });
+    // Without a journal there is only what their tool calls say.
+    if (!wire.isLive || !state.said.edge) return;
+    const now = Date.now();
+    const isDue = ({ asked, endedAt, turn, done }) =>
+      endedAt ? turn !== null && !asked?.isEnd : !asked || (asked.done < done && now - asked.at >= CHANGES_EVERY_MS);
+    const due = state.activity.list(30).filter(isDue);
+    for (const turn of due.slice(0, MOST_ASKED - this.asking)) this.askChange(turn, now);
+  }
+
+  async askChange(turn, at) {
+    this.asking += 1;
+    const asked = { at, done: turn.done, isEnd: turn.endedAt > 0, place: turn.asked?.place };
+    turn.asked = asked;
+    const call = (method, params) => this.app.call(method, { agent_id: turn.agent, ...params });
+    try {
+      if (asked.isEnd) asked.place = { session_id: turn.session, turn: turn.turn };
+      asked.place ??= await this.placeOf(turn, call);
+      const changed = asked.place && countsOf(await call("get_diff", asked.place));
+      // What was asked later knows more.
+      if (changed && turn.asked === asked) turn.changed = changed;
+    } catch {
+      // What its tool calls say stays.
     }
+    this.asking -= 1;
+    this.app.changed("agents");
+  }
+
+  /** The turn that runs, as the journal names it: no line says its number. */
+  async placeOf(turn, call) {
+    const { events } = await call("list_events", { types: ["message.user"], last: true, limit: 1 });
+    const before = this.app.state.activity.turns.findLast((it) => it.agent === turn.agent && it !== turn);
+    // Its beginning may not be there yet.
+    for (const { session_id, turn: number } of events) if (number !== before?.turn) return { session_id, turn: number };
   }
 
   /** Shows more of what happened before, and asks for it where it is not here. */

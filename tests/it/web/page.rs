@@ -42,21 +42,25 @@ fn a_person_prompts_an_agent_finds_what_it_changed_and_takes_it_back() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
     let team = team(&stage);
-    team.steer_when_ready(&["ui", "api"]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.prompt("ui", "write src/ui/zürich.ts city");
     let browser = open(&stage, &driver, "desk", DESK);
     browser.click("#team a, #team button", "ui");
     browser.shows("Cancel turn");
     browser.keys("p");
     browser.keys("write src/ui/app.ts better");
     browser.click("button", "Send");
-    browser.shows("written");
+    browser.comes("document.querySelectorAll('.blocks .block-prompt').length === 2 && document.querySelectorAll('.blocks .block-turn').length === 2");
     browser.picture("team.png");
     assert_eq!(stage.read("shop/src/ui/app.ts"), "better");
     browser.click("a", "Changes");
     browser.shows("@@ -1 +1 @@");
     browser.picture("changes.png");
+    let names =
+        "[...document.querySelectorAll('#review .file-diff .path')].map((it) => it.innerText)";
+    browser.comes(&format!("{names}.join() === 'src/ui/app.ts,src/ui/zürich.ts'"));
     browser.click("button", "Undo …");
-    browser.click("button.danger", "Undo 1 file");
+    browser.click("button.danger", "Undo 2 files");
     eventually("the file is as it was", || stage.read("shop/src/ui/app.ts") == "ui\n");
     browser.keys("3");
     browser.comes("document.querySelector('#map canvas')");
@@ -342,7 +346,7 @@ fn a_write_in_conflict_is_decided_on_what_is_shown() {
         port.begin(name, "go");
         puppet.prompted();
     }
-    let path = stage.in_shop("src/ui/app.ts");
+    let path = stage.in_shop("src/ui/my app.ts");
     let write = |session: &str, content: &str| json!({ "sessionId": session, "path": path, "content": content });
     let written = ui.call("fs/write_text_file", &write("s-ui", "one\n"));
     assert_eq!(written["result"], json!({}));
@@ -365,18 +369,22 @@ fn a_write_in_conflict_is_decided_on_what_is_shown() {
         browser.has_read();
         browser.keys("a");
     };
+    let figures = "document.querySelector('.agents a[href$=\"/ui\"] .figures')?.innerText ?? ''";
+    browser.comes(&format!("({figures}).includes('+1') && ({figures}).includes('1 file')"));
     browser.keys("i");
-    browser.shows("api waits to write src/ui/app.ts");
+    browser.shows("api waits to write src/ui/my app.ts");
+    browser
+        .comes("document.querySelector('#inbox .preview .path')?.innerText === 'src/ui/my app.ts'");
     browser.comes(&format!("({diff}).includes('one') && ({diff}).includes('two')"));
     // What changed since is shown before it is decided.
     let written = ui.call("fs/write_text_file", &write("s-ui", "three\n"));
     assert_eq!(written["result"], json!({}));
     press();
     browser.comes(&format!("({diff}).includes('three')"));
-    assert_eq!(stage.read("shop/src/ui/app.ts"), "three\n");
+    assert_eq!(stage.read("shop/src/ui/my app.ts"), "three\n");
     press();
     browser.shows("llowed by you");
     assert_eq!(api.answer(&held)["result"], json!({}));
-    assert_eq!(stage.read("shop/src/ui/app.ts"), "two\n");
+    assert_eq!(stage.read("shop/src/ui/my app.ts"), "two\n");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

@@ -50,7 +50,7 @@ export function parsePatch(patch) {
     } else if (text.startsWith("--- ") && !(file && !file.hunks.length)) {
       // A patch without git's heads.
       files.push(
-        (file = { path: text.slice(4).replace(/^a\//, ""), note: "", hunks: [], added: 0, removed: 0 }),
+        (file = { path: unquoted(text.slice(4)).replace(/^a\//, ""), note: "", hunks: [], added: 0, removed: 0 }),
       );
       hunk = null;
     } else if (file) note(file, text);
@@ -58,13 +58,27 @@ export function parsePatch(patch) {
   return { files, isCut };
 }
 
+/** The name behind the second prefix of a head. */
 function nameIn(text) {
+  const quoted = / ("b\/(?:[^"\\]|\\.)*")$/.exec(text);
+  if (quoted) return unquoted(quoted[1]).slice(2);
   const at = text.lastIndexOf(" b/");
   return at < 0 ? text.slice(11) : text.slice(at + 3);
 }
 
+/** A name as it is: git puts odd ones in quotes, with the bytes of a character in octal, and a tab behind one with a space. */
+function unquoted(text) {
+  const name = text.replace(/\t$/, "");
+  if (!/^".*"$/.test(name)) return name;
+  const byteOf = ([all, escaped]) => {
+    const at = "abtnvfr".indexOf(escaped);
+    return !escaped ? all.charCodeAt(0) : /\d/.test(escaped) ? parseInt(escaped, 8) : at < 0 ? escaped.charCodeAt(0) : at + 7;
+  };
+  return new TextDecoder().decode(Uint8Array.from(name.slice(1, -1).matchAll(/\\(\d{3}|.)|./g), byteOf));
+}
+
 function note(file, text) {
-  if (text.startsWith("+++ ") && text !== "+++ /dev/null") file.path = text.slice(4).replace(/^b\//, "");
+  if (text.startsWith("+++ ") && text !== "+++ /dev/null") file.path = unquoted(text.slice(4)).replace(/^b\//, "");
   else if (/^(new file|deleted file|rename|old mode|new mode|Binary|GIT binary|similarity)/.test(text)) {
     file.note += `${file.note ? ", " : ""}${text}`;
   }

@@ -178,9 +178,20 @@ fn names(call: &CallPayload, path: &str, workspace: &Path) -> bool {
         || call.input.as_ref().is_some_and(of)
 }
 
-/// The last sentence of a text, on one line and bounded.
+/// The last sentence of a text, on one line and bounded. What stands in a block of code is no sentence, unless there is
+/// nothing else.
 fn last_sentence(said: &str) -> Option<String> {
-    let line = said.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let mut fence: Option<&str> = None;
+    let (mut prose, mut code) = (None, None);
+    for line in said.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match (fence_of(line), fence) {
+            (Some(mark), None) => fence = Some(mark),
+            (Some(mark), Some(open)) if mark.starts_with(open) && line == mark => fence = None,
+            (_, Some(_)) => code = Some(line),
+            (None, None) => prose = Some(line),
+        }
+    }
+    let line = prose.or(code)?;
     let body = line.trim_end_matches(['.', '!', '?', ':', ' ']);
     let ends = |at: usize, end: char| {
         matches!(end, '.' | '!' | '?') && body[at + end.len_utf8()..].starts_with(' ')
@@ -188,6 +199,14 @@ fn last_sentence(said: &str) -> Option<String> {
     let start = body.char_indices().rev().find(|(at, end)| ends(*at, *end));
     let sentence = start.map_or(line, |(at, end)| line[at + end.len_utf8()..].trim_start());
     Some(sentence[..sentence.floor_char_boundary(LONGEST_SENTENCE)].to_owned())
+}
+
+/// The mark with which a line begins or ends a block of code in Markdown: three or more backticks or tildes.
+fn fence_of(line: &str) -> Option<&str> {
+    let sign = line.chars().next().filter(|sign| matches!(sign, '`' | '~'))?;
+    let (mark, rest) = line.split_at(line.len() - line.trim_start_matches(sign).len());
+    // Three backticks may also stand around code within a line.
+    (mark.len() >= 3 && !(sign == '`' && rest.contains('`'))).then_some(mark)
 }
 
 #[cfg(test)]
@@ -340,6 +359,10 @@ mod tests {
             ("Only one", "Only one"),
             ("Edit src/a.rs now.", "Edit src/a.rs now."),
             ("First.\n  \n", "First."),
+            ("I run this:\n```sh\nmake test\n```\n", "I run this:"),
+            ("Cut off. So:\n~~~~\n~~~\nmake", "So:"),
+            ("````\n```\n````\nDone so. ```x``` it is.", "```x``` it is."),
+            ("```\nmake test\n```", "make test"),
         ] {
             assert_eq!(last_sentence(said).as_deref(), Some(last));
         }

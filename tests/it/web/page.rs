@@ -307,11 +307,22 @@ fn the_cost_is_shown_by_task() {
     let stage = Stage::new();
     let team = team(&stage);
     let mut port = team.steer_when_ready(&["ui", "api"]);
-    port.prompt("api", "by itself");
+    port.prompt("api", "spend dollars");
+    // All that was spent is some task's, or none's.
+    let browser = open(&stage, &driver, "desk", DESK);
+    browser.keys("4");
+    browser.click("nav a", "Cost");
+    let tasks = "[...document.querySelectorAll('#history .sums')].find((it) => it.caption.innerText === 'By task')?.tBodies[0].innerText ?? ''";
+    browser.comes(&format!(
+        "({tasks}).includes('no task: what was prompted') && ({tasks}).includes('$0.50')"
+    ));
+    browser.picture("cost.png");
     let task = json!({ "agent": "ui", "task": "Show the total in the header" });
     let id = port.call("delegate_task", &task).unwrap()["id"].clone();
     port.call("wait_for_tasks", &json!({ "ids": [id] })).unwrap();
-    let browser = open(&stage, &driver, "desk", DESK);
+    let origin = browser.run("return location.origin");
+    browser.goto(&format!("{}/?again", origin.as_str().unwrap()));
+    browser.shows("live");
     // What happened before the page was opened.
     browser.run("location.hash = 'team/log'");
     browser

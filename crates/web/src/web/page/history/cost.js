@@ -98,7 +98,7 @@ export class Cost {
         ["Agent"],
         top(sums.byAgent(), ([, sum]) => sum).map(([agent, sum]) => [[agent ? agentName(agent) : "the team"], sum]),
       ),
-      sums.tasks.size > 0 && section("By task", ["Task", "Turns"], taskRows(sums)),
+      section("By task", ["Task", "Turns"], taskRows(sums)),
       section(
         "By model",
         ["Model"],

@@ -159,7 +159,9 @@ export class Sums {
     const rows = new Map([...this.tasks.values()].map((task) => [task.id, { task, sum: emptySum() }]));
     const none = { task: null, sum: emptySum() };
     for (const [key, spent] of this.turns) merge((rows.get(this.taskOf.get(key)) ?? none).sum, spent);
-    return none.sum.turns ? [...rows.values(), none] : [...rows.values()];
+    // What was spent outside of turns is no task's either.
+    for (const spent of this.rest) merge(none.sum, spent);
+    return none.sum.turns || !isUnknown(none.sum) ? [...rows.values(), none] : [...rows.values()];
   }
 
   /** What an agent was asked for a task. */

@@ -62,6 +62,7 @@ pub(super) async fn open(
         may: vec![AskedRight::Read, AskedRight::Decide],
         agents: None,
         expires_s: Some(LASTS_S),
+        browser: true,
     };
     let made = team.call::<CreateToken>(&params).await.map_err(failed)?;
     let NewScopedToken { token, shown } = made;

@@ -159,7 +159,8 @@ impl TokenArgs {
         match self.command {
             TokenCommand::Create { owner, may, agents, expires, json } => {
                 let may = may.into_iter().map(RightName::asked).collect();
-                let params = TokenCreateParams { owner, may, agents, expires_s: expires };
+                let (expires_s, browser) = (expires, false);
+                let params = TokenCreateParams { owner, may, agents, expires_s, browser };
                 let made = keeper.ask::<CreateToken>(&params).await?;
                 if json {
                     return print(made);

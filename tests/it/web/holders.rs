@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::browser::Driver;
 use super::{Site, WEB};
-use crate::harness::{Ended, Stage, agent, run};
+use crate::harness::{Ended, Stage, agent, eventually, run};
 
 /// Makes a token; returns it with its id.
 pub(super) fn make(stage: &Stage, args: &[&str]) -> (String, String) {
@@ -245,10 +245,24 @@ fn a_phone_gets_a_link_of_a_token_that_ends_by_itself() {
 
     let made = stage.run(&["web", "--phone", &address, "--json"]);
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    let made_id = made["token"]["id"].as_str().unwrap();
+    assert!(tokens().iter().any(|token| token["id"] == made_id));
     assert_eq!((&made["expires_s"], &made["token"]["may"]), (&json!(300), &token["may"]));
     let (holder, _) = make(&stage, &["--may", "read,decide"]);
     let more = ask_for_link(&stage, &team.run_file, &holder, &["--phone", &address]);
     assert!(more.code == 1 && more.stderr.contains("without EISEN_TOKEN"), "{more:?}");
+
+    // One tap ends the access, and the token with it, which nothing else has.
+    let Some(driver) = Driver::shared() else { return };
+    let browser = driver.open(&stage, "phone", (390, 844));
+    browser.goto(made["url"].as_str().unwrap());
+    browser.shows("live");
+    browser.comes("document.querySelector('#scope').innerText.endsWith(': read, decide')");
+    browser.picture("phone-head.png");
+    browser.click("#leave", "End access");
+    browser.shows("`eisen-core web`");
+    eventually("the token is gone", || tokens().iter().all(|token| token["id"] != made_id));
+    assert_eq!(site.get("/metrics", &[&format!("Authorization: Bearer {holder}")]).status, 200);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::progress::Progress;
 use super::shared::Shared;
 use super::{Caller, Refused, reader, rpc, team_agent};
 use crate::tokens::{TokenHolder, TokenRight, Visitor};
+use crate::wire::TokenRevokeParams;
 
 /// Bytes buffered to and from a client, each way.
 const DUPLEX: usize = 256 * 1024;
@@ -84,6 +85,15 @@ impl Gateway {
     /// Records that a holder used a route of the web server.
     pub async fn record_use(&self, holder: &TokenHolder, route: &str) {
         rpc::record_use(&self.shared, holder, route, None, None).await;
+    }
+
+    /// A browser of a holder ended its access: a token that nothing else has ends with it.
+    pub async fn browser_left(&self, holder: &TokenHolder) -> Result<(), Refused> {
+        if holder.is_of_browser() {
+            let params = TokenRevokeParams { id: holder.id.clone().into() };
+            rpc::revoke(&self.shared, &params).await?;
+        }
+        Ok(())
     }
 
     /// The longest line that a client may send.

@@ -52,6 +52,7 @@ pub(super) use preview::reason;
 pub(super) use reply::encoded;
 use reply::{MethodCall, Reply, parse, reply};
 pub use scoped::call_about_tokens;
+pub(super) use scoped::revoke;
 pub(super) use table::METHODS;
 use table::find;
 

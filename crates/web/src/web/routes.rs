@@ -98,13 +98,18 @@ fn set_cookie(served: &Served, value: &str) -> String {
     format!("{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}", served.credentials.cookie())
 }
 
-/// Revokes the browser's credential.
+/// Revokes the browser's credential, and a token that is for this browser alone.
 async fn leave(State(served): State<Arc<Served>>, Changing(credential): Changing) -> Response {
     if credential.shown == ShownBy::Bearer {
         let why = "a token is revoked by `eisen-core web revoke`";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
     served.credentials.leave(&credential);
+    if let Some(holder) = credential.holder()
+        && let Err(refused) = served.gateway.browser_left(holder).await
+    {
+        tracing::warn!(why = refused.message, "the token of a browser that left is not revoked");
+    }
     let gone = format!("{}; Max-Age=0", set_cookie(&served, ""));
     ([(SET_COOKIE, gone)], StatusCode::NO_CONTENT).into_response()
 }

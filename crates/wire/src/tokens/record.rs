@@ -40,6 +40,8 @@ pub struct NewToken {
     pub agents: Option<BTreeSet<AgentId>>,
     /// None: it never expires.
     pub lasts: Option<Duration>,
+    /// The token ends with the first browser of it that ends its access.
+    pub is_of_browser: bool,
 }
 
 /// A token as it is kept: its hash, and its rights.
@@ -61,7 +63,7 @@ pub struct TokenRecord {
 
 impl TokenRecord {
     pub(super) fn new(token: &str, new: NewToken, now: TimestampMs) -> Self {
-        let NewToken { owner, may, agents, lasts } = new;
+        let NewToken { owner, may, agents, lasts, .. } = new;
         let lasts = lasts.map(|lasts| u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
         let expires_ms = lasts.map(|lasts| now.saturating_add(lasts));
         Self { hash: hash(token), owner, may, agents, created_ms: now, expires_ms }
@@ -107,6 +109,7 @@ pub struct TokenHolder {
     agent: Option<AgentId>,
     expires_ms: Option<TimestampMs>,
     revoked: CancellationToken,
+    is_of_browser: bool,
 }
 
 /// A caller who asks through a hub, which holds them to their rights there.
@@ -132,7 +135,11 @@ impl PartialEq for TokenHolder {
 impl Eq for TokenHolder {}
 
 impl TokenHolder {
-    pub(super) fn new(record: &TokenRecord, revoked: CancellationToken) -> Self {
+    pub(super) fn new(
+        record: &TokenRecord,
+        revoked: CancellationToken,
+        is_of_browser: bool,
+    ) -> Self {
         Self {
             id: record.id().to_owned(),
             owner: record.owner.clone(),
@@ -141,6 +148,7 @@ impl TokenHolder {
             agent: None,
             expires_ms: record.expires_ms,
             revoked,
+            is_of_browser,
         }
     }
 
@@ -148,7 +156,7 @@ impl TokenHolder {
     pub fn of_visitor(visitor: Visitor) -> Self {
         let Visitor { owner, may, agents, agent } = visitor;
         let (id, expires_ms, revoked) = (VISITOR.to_owned(), None, CancellationToken::new());
-        Self { id, owner, may, agents, agent, expires_ms, revoked }
+        Self { id, owner, may, agents, agent, expires_ms, revoked, is_of_browser: false }
     }
 
     /// The visitor that its holder is at a team elsewhere.
@@ -194,6 +202,11 @@ impl TokenHolder {
     pub fn agents(&self) -> String {
         let names = self.agents.iter().flatten().map(AgentId::as_str);
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether the token ends with the first browser of it that ends its access.
+    pub fn is_of_browser(&self) -> bool {
+        self.is_of_browser
     }
 
     /// Cancelled when the token is revoked, not when it expires.

@@ -16,6 +16,7 @@ fn new(owner: &str) -> NewToken {
         may: BTreeSet::from([TokenRight::Read, TokenRight::Prompt]),
         agents: Some(BTreeSet::from([AgentId::new("ui")])),
         lasts: None,
+        is_of_browser: false,
     }
 }
 
@@ -51,6 +52,10 @@ async fn a_revoked_token_ends_at_once_and_also_what_was_opened_with_it() {
     assert!(!holder.is_good() && stays.is_good() && tokens.holder(&token).is_none());
     assert!(matches!(tokens.revoke(record.id()), Err(TokensError::Unknown(_))));
     assert_eq!(ScopedTokens::open(folder.path()).unwrap().list().len(), 1);
+    // One of a browser is known as such as long as this team runs.
+    let (token, _) = tokens.create(NewToken { is_of_browser: true, ..new("ann") }).unwrap();
+    assert!(tokens.holder(&token).unwrap().is_of_browser());
+    assert!(!tokens.holder(&other).unwrap().is_of_browser());
 }
 
 #[tokio::test]

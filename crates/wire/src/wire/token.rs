@@ -48,6 +48,9 @@ pub struct TokenCreateParams {
     /// Seconds until it expires; never if left out.
     #[schemars(range(min = 1))]
     pub expires_s: Option<u64>,
+    /// Whether it ends with the first browser of it that ends its access: nothing else has it, as on a phone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub browser: bool,
 }
 
 /// The facts about a token.

@@ -67,7 +67,7 @@ fn made(
     params: TokenCreateParams,
     may_be_hub: bool,
 ) -> Result<NewScopedToken, Refused> {
-    let TokenCreateParams { owner, may, agents, expires_s } = params;
+    let TokenCreateParams { owner, may, agents, expires_s, browser } = params;
     if !is_name(&owner) {
         return Err(Refused::wrong("`owner` is a name: up to 64 letters, digits, `.`, `_`, `-`"));
     }
@@ -96,6 +96,7 @@ fn made(
         may: may.into_iter().map(TokenRight::from).collect(),
         agents: agents.map(|agents| agents.into_iter().map(AgentId::new).collect()),
         lasts: expires_s.map(Duration::from_secs),
+        is_of_browser: browser,
     };
     let (token, record) = tokens.create(new)?;
     Ok(NewScopedToken { token, shown: ShownToken::from(&record) })
@@ -136,11 +137,18 @@ pub(super) async fn token_revoke(
     call: MethodCall<'_>,
     params: TokenRevokeParams,
 ) -> Result<Reply<RevokeToken>, Refused> {
-    let shared = call.shared;
-    let revoked = revoked(tokens(shared)?, &params)?;
+    reply(&revoke(call.shared, &params).await?)
+}
+
+/// Revokes a token, and records that.
+pub(in crate::serve) async fn revoke(
+    shared: &Shared,
+    params: &TokenRevokeParams,
+) -> Result<ShownToken, Refused> {
+    let revoked = revoked(tokens(shared)?, params)?;
     let payload = json!({ "token_id": &revoked.id, "owner": &revoked.owner });
     admission::record(shared, EventType::TOKEN_REVOKE, &payload).await;
-    reply(&revoked)
+    Ok(revoked)
 }
 
 fn tokens(shared: &Shared) -> Result<&ScopedTokens, Refused> {

@@ -229,6 +229,7 @@ async fn an_expired_token_ends_its_connections_too() {
         may: BTreeSet::from([TokenRight::Read]),
         agents: None,
         lasts: Some(Duration::from_secs(2)),
+        is_of_browser: false,
     };
     let (token, _) = port.fake.scoped_tokens().unwrap().create(new).unwrap();
     let mut client = holder(&port, &token).await;

@@ -27,7 +27,13 @@ impl Place {
 
     fn holder(&self) -> TokenHolder {
         let may = BTreeSet::from([TokenRight::Read]);
-        let new = NewToken { owner: "ada".to_owned(), may, agents: None, lasts: None };
+        let new = NewToken {
+            owner: "ada".to_owned(),
+            may,
+            agents: None,
+            lasts: None,
+            is_of_browser: false,
+        };
         let (token, _) = self.tokens.create(new).unwrap();
         self.tokens.holder(&token).unwrap()
     }

@@ -1,6 +1,6 @@
 // Owns the page as a whole: access, the views and which one is shown, and when they draw.
 
-import { notice, sure } from "./dialog.js";
+import { notice } from "./dialog.js";
 import { fill, h } from "./dom.js";
 import { keepFocus } from "./focus.js";
 import { line as oneLine, lookup } from "./format.js";
@@ -91,10 +91,8 @@ export class App {
     this.lists.joined();
   }
 
-  /** Ends the access of this browser. */
+  /** Ends the access of this browser: a phone that is given away loses it by one tap. */
   async leave() {
-    const question = "End the access of this browser? It takes a new link to open the page again.";
-    if (!(await sure(question, "End it"))) return;
     const token = localStorage.getItem(TOKEN);
     const left = await fetch("leave", { method: "POST", headers: { "x-eisen-token": token } }).catch(() => null);
     if (!left?.ok) return notice("the access was not ended: try again, or revoke it on the machine of the team", true);

@@ -24,7 +24,8 @@ export class Header {
     this.team = id("team-name");
     this.link = id("link");
     this.scope = id("scope");
-    this.scope.addEventListener("click", () => app.leave());
+    this.leave = id("leave");
+    this.leave.addEventListener("click", () => app.leave());
     this.journalTag = id("journal");
     this.badge = h("span", { class: "badge" });
     this.inbox = id("inbox-toggle");
@@ -74,7 +75,7 @@ export class Header {
     const { state } = this.app;
     setText(this.team, line(state.team) || "eisen-core");
     const { owner, rights } = this.app;
-    this.scope.hidden = !this.app.wire.isLive || (!owner && this.app.may("control"));
+    this.scope.hidden = this.leave.hidden = !this.app.wire.isLive || (!owner && this.app.may("control"));
     if (owner) setText(this.scope, line(`${owner}: ${[...rights].join(", ")}`));
     else setText(this.scope, this.app.may("decide") ? "decides only" : "reads only");
     const waits = state.countWaiting();

@@ -48,6 +48,7 @@ pub fn blocked_access(id: &str, key: SessionKey, status: BlockedStatus) -> Block
         denied_by: None,
         rule: None,
         decided_by: None,
+        message: None,
         owner_answer: None,
         reason: None,
         tool_call: None,

@@ -93,6 +93,20 @@ fn the_first_decision_wins_and_the_others_see_who_took_it() {
     desk.shows("llowed by you");
     assert_eq!(port.said(turn), "got api\n");
     phone.shows("Allowed by");
+    // What the agent was told stands with the decision.
+    let turn = port.begin("ui", "read src/api/cart.rs");
+    desk.comes("document.querySelector('article.is-waits')?.card.preview");
+    desk.run("document.querySelector('article.is-waits').focus()");
+    desk.comes("document.querySelector('article.is-waits').card.shownAt");
+    desk.has_read();
+    desk.keys("D");
+    desk.keys("the totals move tomorrow");
+    desk.click(".asking button", "Deny");
+    assert!(port.said(turn).contains("the totals move tomorrow"));
+    desk.shows("Denied by you");
+    desk.keys("ii");
+    desk.comes("document.querySelector('#inbox .latest li:first-child .what')?.innerText.endsWith(': the totals move tomorrow')");
+    desk.picture("decided.png");
     for browser in [&desk, &phone] {
         browser.comes("!document.title.startsWith('(')");
         assert_eq!(browser.complaints(), Vec::<String>::new());

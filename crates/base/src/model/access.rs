@@ -262,6 +262,8 @@ pub struct BlockedAccess {
     pub rule: Option<AccessRule>,
     /// The decider; None: nobody decided so far.
     pub decided_by: Option<DecidedBy>,
+    /// The beginning of the message that the agent got with the denial.
+    pub message: Option<Arc<str>>,
     /// The owner's answer, if a rule put it before the owner.
     pub owner_answer: Option<OwnerAnswer>,
     /// Why the agent asks for it, if it does.

@@ -239,6 +239,7 @@ fn blocked(event: &Event, key: &SessionKey) -> Option<Scene> {
         denied_by: payload.denied_by.map(Into::into),
         rule: rule.zip(decide).map(|(number, decide)| AccessRule { number, decide }),
         decided_by: payload.decided_by.and_then(|by| by.parse().ok()),
+        message: None,
         owner_answer: None,
         reason: payload.reason.map(Into::into),
         tool_call: None,

@@ -196,17 +196,17 @@ pub(super) fn covers_event(caller: Option<&Caller>, event: &Event) -> bool {
     }
 }
 
-/// Returns an access as a caller may see it: the agent's words are content, which needs a token
-/// that opens the agent's sessions.
+/// Returns an access as a caller may see it: the agent's words, and those that it was told, are content, which needs a
+/// token that opens the agent's sessions.
 pub(super) fn shown<'a>(
     caller: Option<&Caller>,
     access: &'a BlockedAccess,
 ) -> Cow<'a, BlockedAccess> {
     let may_read = caller.is_some_and(|caller| opens(caller, &access.key.agent));
-    match access.reason {
-        Some(_) if !may_read => Cow::Owned(BlockedAccess { reason: None, ..access.clone() }),
-        _ => Cow::Borrowed(access),
+    if may_read || access.reason.is_none() && access.message.is_none() {
+        return Cow::Borrowed(access);
     }
+    Cow::Owned(BlockedAccess { reason: None, message: None, ..access.clone() })
 }
 
 /// Returns a task as a caller may see it: why it ended is in the words of its agent, as above.

@@ -355,6 +355,7 @@ impl Task {
             denied_by: request.denied_by,
             rule,
             decided_by: (status == BlockedStatus::Denied).then(|| decided_by_rule(rule)).flatten(),
+            message: None,
             owner_answer: None,
             reason: request.reason,
             tool_call: request.call,

@@ -148,6 +148,12 @@ async fn a_held_access_waits_for_its_decision() {
     assert!(
         matches!(other.await.unwrap(), Some(Settlement::Denied { message: Some(m), .. }) if m == "no")
     );
+    // The access keeps the beginning of it.
+    let told = async |at: usize| bench.routing.list(None).await[at].message.clone();
+    assert_eq!((told(1).await, told(2).await.as_deref()), (None, Some("no")));
+    let long = Decision::Deny { message: Some("é".repeat(1000)) };
+    bench.routing.resolve(id("b4"), long, Decider::Person).await.unwrap();
+    assert_eq!(told(3).await.unwrap(), ("é".repeat(200) + "…").into());
     next.abort();
 }
 

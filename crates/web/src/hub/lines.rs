@@ -185,9 +185,11 @@ pub(super) fn read(
         line.insert("host".to_owned(), host.into());
     }
     let line = ended(&value);
-    let words = ["blocked", "task"].contains(&kind.as_str());
-    let reduced = words.then(|| value.as_object_mut()?.remove("reason")).flatten();
-    let reduced = reduced.map(|_| ended(&value));
+    let has_words = ["blocked", "task"].contains(&kind.as_str());
+    let words: &[&str] = if has_words { &["reason", "message"] } else { &[] };
+    let removed =
+        value.as_object_mut().map(|line| words.iter().filter_map(|it| line.remove(*it)).count());
+    let reduced = removed.filter(|count| *count > 0).map(|_| ended(&value));
     let subject = subject.map(|subject| format!("{kind} {subject}").into());
     Ok(HubLine::Relayed {
         relayed: Relayed { topic, session, agent, subject, line, reduced },

@@ -22,6 +22,7 @@ macro_rules! lines {
         // A line that the server sends.
         #[derive(Clone, Debug, Serialize, JsonSchema)]
         #[serde(tag = "type")]
+        #[expect(clippy::large_enum_variant, reason = "a line is written or read, and not kept")]
         pub enum ServerLine<'a> {
             $($(#[$attribute])* #[serde(rename = $name)] $variant($line),)*
             /// A type of another version of this program.

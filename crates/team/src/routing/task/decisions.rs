@@ -21,6 +21,9 @@ use crate::zone::GrantPattern;
 const MOST_NOTES: usize = 20;
 const LONGEST_NOTE: usize = 4096;
 
+/// Bytes of a message to an agent that are kept with the access.
+const LONGEST_MESSAGE: usize = 400;
+
 impl Task {
     pub(super) fn resolve(
         &mut self,
@@ -324,10 +327,21 @@ fn settle(
     entry.access.status = status;
     (entry.access.until_ms, entry.access.ended, entry.access.offered) = (None, None, None);
     entry.access.decided_by = Some(by);
+    entry.access.message = match decision {
+        Decision::Deny { message: Some(message) } => Some(beginning(message).into()),
+        _ => None,
+    };
     record(&entry.access);
     // Also where the status stays: others see that it is decided, and by whom.
     bus.publish(Event::Blocked(entry.access.clone()));
     got
+}
+
+/// The part of a message to an agent that the access keeps.
+fn beginning(message: &str) -> String {
+    let end = message.floor_char_boundary(LONGEST_MESSAGE);
+    let more = if end < message.len() { "…" } else { "" };
+    format!("{}{more}", &message[..end])
 }
 
 /// A decision for the journal.

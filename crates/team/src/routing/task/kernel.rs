@@ -139,6 +139,7 @@ impl Task {
             denied_by: None,
             rule: None,
             decided_by: None,
+            message: None,
             owner_answer: None,
             reason: None,
             tool_call: None,

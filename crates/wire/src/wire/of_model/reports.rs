@@ -75,6 +75,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             answered_by: answer.map(|answer| answer.owner.as_str().into()),
             tokens_saved: saved.map(|saved| saved.tokens),
             tokens_estimated: saved.is_some_and(|saved| saved.is_estimated),
+            message: access.message.as_deref().map(Cow::from),
             reason: access.reason.as_deref().map(Cow::from),
             tool_call: access.tool_call.as_deref().map(Cow::from),
             offered: access.offered.as_deref().map(Cow::from),

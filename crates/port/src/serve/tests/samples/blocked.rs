@@ -29,6 +29,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         denied_by: None,
         rule: None,
         decided_by: None,
+        message: None,
         owner_answer: None,
         reason: None,
         tool_call: None,
@@ -132,7 +133,11 @@ pub(in crate::serve) fn resolved(
         }
         _ => return Err(ResolveError::Unknown(id)),
     };
-    Ok(BlockedAccess { decided_by: Some(by.into()), ..blocked(status) })
+    let message = match decision {
+        Decision::Deny { message } => message.as_deref().map(Into::into),
+        _ => None,
+    };
+    Ok(BlockedAccess { decided_by: Some(by.into()), message, ..blocked(status) })
 }
 
 /// The details that are shown of each access.

@@ -2,13 +2,15 @@
 
 import { button, fill, h, setText } from "../dom.js";
 import { failed, notice, sure } from "../dialog.js";
-import { ago, line } from "../format.js";
+import { ago, cut, line, plain } from "../format.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { byWhom } from "./cards.js";
 
 /** Decisions that are shown. */
 const MOST_SHOWN = 20;
+/** Characters of what an agent was told. */
+const LONGEST_MESSAGE = 400;
 /** It is read again at most so often. */
 const EVERY_MS = 5_000;
 
@@ -67,6 +69,7 @@ export class Latest {
         ` ${line(it.action)} `,
         h("code", { class: "path" }, line(it.path)),
         h("span", { class: "dim" }, ` ${byWhom(it)}`),
+        it.message && [h("span", { class: "dim" }, ": "), cut(plain(it.message), LONGEST_MESSAGE)],
       ),
       h("time", { class: "dim small", data: { at }, title: new Date(at).toLocaleString() }, ago(at)),
     );

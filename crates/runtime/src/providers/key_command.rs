@@ -51,12 +51,11 @@ async fn within(
         Ok::<_, std::io::Error>((Some(child.wait().await?), output, said))
     };
     let mut run = pin!(timeout(deadline, run));
-    let ran = match timeout(say_after, &mut run).await {
-        Ok(ran) => ran,
-        Err(_) => {
-            say(program);
-            run.await
-        }
+    let ran = if let Ok(ran) = timeout(say_after, &mut run).await {
+        ran
+    } else {
+        say(program);
+        run.await
     };
     let Ok(ran) = ran else {
         bail!(

@@ -262,7 +262,7 @@ fn branches_are_listed_checked_and_merged_over_the_port() {
     let stage = repository();
     let checks = "checks = [\"echo looking; grep -q 'return 11' cart.py\"]";
     stage.file("home/config.toml", &format!("[runs]\nmin_free_mb = 0\n[worktree]\n{checks}\n"));
-    let (team, mut port) = three(&stage);
+    let (_team, mut port) = three(&stage);
     let branch = "eisen/shop/ui";
     let row = |port: &mut Port| {
         let all = port.call("list_branches", &json!({})).unwrap();

@@ -133,9 +133,11 @@ export class TeamView {
     try {
       if (asked.isEnd) asked.place = { session_id: turn.session, turn: turn.turn };
       asked.place ??= await this.placeOf(turn, call);
-      const changed = asked.place && countsOf(await call("get_diff", asked.place));
-      // What was asked later knows more.
-      if (changed && turn.asked === asked) turn.changed = changed;
+      if (asked.place) {
+        const { files, added, removed } = countsOf(await call("get_diff", asked.place));
+        // What was asked later knows more. Nothing is drawn anew for the same numbers.
+        if (turn.asked === asked) turn.changed = { files, added, removed };
+      }
     } catch {
       // What its tool calls say stays.
     }

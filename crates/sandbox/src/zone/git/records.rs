@@ -39,11 +39,11 @@ pub(super) fn is_record(within: &Path) -> bool {
             ["objects" | "refs" | "logs", behind @ ..] if !behind.is_empty() => {
                 return !behind.iter().any(|name| NESTED.contains(name));
             }
-            ["lfs", folder, behind @ ..] => {
+            ["lfs", folder, behind @ ..] if !behind.is_empty() => {
                 return LFS.contains(folder) && !behind.iter().any(|name| NESTED.contains(name));
             }
             // Made with the first commit of a repository or a worktree.
-            ["refs" | "logs" | "lfs"] => return true,
+            ["refs" | "logs"] => return true,
             [name] => return is_record_file(name),
             _ => return false,
         }

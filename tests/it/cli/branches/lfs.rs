@@ -27,7 +27,7 @@ fn a_large_file_is_committed_in_a_worktree_merged_and_restored_whole() {
     assert_eq!(stage.read("shop/new.bin"), "of the agent\n");
     assert!(git(&stage, &["lfs", "fsck"]).contains("OK"));
 
-    said(&stage, "loose", "do echo in no commit > loose.bin");
+    said(&stage, "loose", "do echo in no commit > loose.bin; echo done");
     for command in [&["branches", "clean", "loose", "--yes"][..], &["branches", "restore", "loose"]]
     {
         let ended = eisen(&stage, command);

@@ -110,6 +110,9 @@ fn only_its_own_part_of_the_repository_is_written() {
         @/shop/.git/worktrees/fix/config.worktree read yes, write no
         @/shop/.git/objects/ab/new       yes
         @/shop/.git/objects/info/alternates read yes, write no
+        @/shop/.git/lfs/objects/ab/cd/new yes
+        @/shop/.git/lfs/tmp/x/objects/y  read yes, write no
+        @/shop/.git/lfs/config           read yes, write no
         @/shop/.git/refs/heads/eisen/team/ui yes
         @/shop/.git/refs/heads/eisen/team/ui.lock yes
         @/shop/.git/logs/refs/heads/eisen/team/ui yes

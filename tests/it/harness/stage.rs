@@ -204,6 +204,14 @@ impl Stage {
         Team::of(self.start(&["up", "-c", "eisen.toml"]), self)
     }
 
+    /// Brings it up with programs of the stage's folder `bin` before all others.
+    pub(crate) fn up_with_bin(&self) -> Team {
+        let others = std::env::var("PATH").unwrap();
+        let path = format!("{}:{others}", self.path("bin").display());
+        let mut up = self.eisen_core(&["up", "-c", "eisen.toml"]);
+        Team::of(Program::start(up.env("PATH", path)), self)
+    }
+
     /// Configures a team, and brings it up.
     pub(crate) fn team(&self, keys: &str, agents: Vec<AgentTable>) -> Team {
         self.configure(keys, agents);

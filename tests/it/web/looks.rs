@@ -89,7 +89,12 @@ fn a_branch_is_reviewed_and_merged() {
     ] {
         git(args);
     }
-    let team = stage.team(WEB, vec![in_shop("ui").with("[agents.worktree]"), in_shop("api")]);
+    stage.file("bin/gh", "#!/bin/sh\ncat > /dev/null\necho https://example.com/pull/1\n");
+    assert!(program("chmod").arg("+x").arg(stage.path("bin/gh")).status().unwrap().success());
+    git(&["init", "-q", "--bare", "../remote.git"]);
+    git(&["remote", "add", "origin", "../remote.git"]);
+    stage.configure(WEB, vec![in_shop("ui").with("[agents.worktree]"), in_shop("api")]);
+    let team = stage.up_with_bin();
     let mut port = team.steer_when_ready(&["ui", "api"]);
     port.prompt("ui", "write src/ui/app.ts export const answer = 42;");
     // A branch of a run, which is over.
@@ -114,6 +119,20 @@ fn a_branch_is_reviewed_and_merged() {
     browser.shows("1 comment not sent: no agent of this team works on the branch. `eisen-core review fix/run --send`");
     assert!(!browser.text().contains("Send 1 comment"));
     browser.picture("branch-of-run.png");
+    // A pull request has what is committed, and its link is shown.
+    let open_request = || {
+        browser.click("[aria-label='Other ways to merge']", "");
+        browser.click("button", "Open a pull request …");
+        browser.click("dialog button", "Open it");
+    };
+    open_request();
+    browser.shows("not committed: 1 file");
+    let tree = stage.path("shop.trees/fix-run");
+    git(&["-C", tree.to_str().unwrap(), "add", "-A"]);
+    git(&["-C", tree.to_str().unwrap(), "commit", "-qm", "fixed"]);
+    open_request();
+    browser.comes("document.querySelector('.review-branch a[href^=http]')?.innerText === 'https://example.com/pull/1'");
+    assert_eq!(git(&["-C", "../remote.git", "log", "-1", "--format=%s", "fix/run"]), "fixed");
     browser.tab_to("#review .choices a", "eisen/shop/ui");
     browser.keys(ENTER);
     // What is behind a part stands at it, and its code is coloured.

@@ -16,7 +16,7 @@ use crate::runs::RunSpec;
 use crate::undo;
 use crate::wire::{
     BranchList, BranchReview, CheckedBranch, CommentParams, GetReviewParams, MergeBranchParams,
-    MergedBranch, Reloaded, ReviewHunkParams, TeamReport,
+    MergedBranch, OpenPullRequestParams, PullRequest, Reloaded, ReviewHunkParams, TeamReport,
 };
 
 use super::{
@@ -79,6 +79,14 @@ pub trait Team: Send + Sync + 'static {
 
     /// Runs the checks in the worktree of a branch. It goes on even if the returned future is dropped.
     fn check_branch(&self, _branch: String) -> BoxFuture<'_, Result<CheckedBranch, Refused>> {
+        refuse(self)
+    }
+
+    /// Pushes a branch and opens a pull request. It goes on even if the returned future is dropped.
+    fn open_pull_request(
+        &self,
+        _params: OpenPullRequestParams,
+    ) -> BoxFuture<'_, Result<PullRequest, Refused>> {
         refuse(self)
     }
 

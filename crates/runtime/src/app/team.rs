@@ -37,7 +37,8 @@ use crate::turn::nested::Workplace;
 use crate::turn::{details, nested, retries};
 use crate::undo::{self, Undoer};
 use crate::wire::{
-    BranchList, BranchReview, CheckedBranch, MergeBranchParams, MergedBranch, Reloaded, TeamReport,
+    BranchList, BranchReview, CheckedBranch, MergeBranchParams, MergedBranch,
+    OpenPullRequestParams, PullRequest, Reloaded, TeamReport,
 };
 
 /// The agents of `up`.
@@ -198,6 +199,13 @@ impl Team for Supervised {
 
     fn check_branch(&self, branch: String) -> BoxFuture<'_, Result<CheckedBranch, Refused>> {
         Box::pin(self.branches.check(branch))
+    }
+
+    fn open_pull_request(
+        &self,
+        params: OpenPullRequestParams,
+    ) -> BoxFuture<'_, Result<PullRequest, Refused>> {
+        Box::pin(self.branches.open_pull_request(params))
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

@@ -1,6 +1,7 @@
 //! The branches of tasks of a team's repository, over the port: how all of them stand.
 
 mod merges;
+mod pull_request;
 pub(crate) mod reviews;
 
 use std::path::PathBuf;
@@ -38,6 +39,8 @@ pub(crate) struct TeamBranches {
     sizes: Arc<std::sync::Mutex<DiskSizes>>,
     /// Locked while a branch is merged or checked.
     busy: Arc<Mutex<()>>,
+    /// Locked while a pull request is opened.
+    requesting: Arc<Mutex<()>>,
     /// Locked while one is merged in memory only.
     trying: Arc<Mutex<()>>,
 }
@@ -58,6 +61,7 @@ impl TeamBranches {
             listed: Arc::default(),
             sizes: Arc::default(),
             busy: Arc::default(),
+            requesting: Arc::default(),
             trying: Arc::default(),
         }
     }

@@ -16,6 +16,11 @@ method! {
     port: Person, web: Control, token: Control(Team), waits: false, lasts: true, hub: One
 }
 
+method! {
+    OpenPullRequest = "open_pull_request": OpenPullRequestParams => PullRequest;
+    port: Person, web: Control, token: Control(Team), waits: false, lasts: true, hub: One
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct MergeBranchParams {
@@ -81,4 +86,22 @@ pub struct CheckedBranch {
     pub reason: Option<String>,
     /// The last lines of what they wrote: 100, and 16 KiB, at most.
     pub output: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OpenPullRequestParams {
+    pub branch: String,
+    /// The branch that it is to be merged into; the one that `branch` began at if left out.
+    #[serde(default)]
+    pub into: Option<String>,
+}
+
+/// A pull request that was opened.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PullRequest {
+    pub branch: String,
+    /// Null: the branch began at none, and the host chose.
+    pub into: Option<String>,
+    /// Its address, as `gh` printed it.
+    pub link: String,
 }

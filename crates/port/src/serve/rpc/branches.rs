@@ -4,6 +4,7 @@ use super::{MethodCall, Reply, reply, status};
 use crate::serve::Refused;
 use crate::wire::{
     CheckBranch, CheckBranchParams, Empty, ListBranches, MergeBranch, MergeBranchParams,
+    OpenPullRequest, OpenPullRequestParams,
 };
 
 pub(super) async fn list_branches(
@@ -27,4 +28,11 @@ pub(super) async fn check_branch(
     params: CheckBranchParams,
 ) -> Result<Reply<CheckBranch>, Refused> {
     reply(&call.shared.team.check_branch(params.branch).await?)
+}
+
+pub(super) async fn open_pull_request(
+    call: MethodCall<'_>,
+    params: OpenPullRequestParams,
+) -> Result<Reply<OpenPullRequest>, Refused> {
+    reply(&call.shared.team.open_pull_request(params).await?)
 }

@@ -129,6 +129,7 @@ rows! {
     ListBranches => branches::list_branches,
     MergeBranch => branches::merge_branch,
     CheckBranch => branches::check_branch,
+    OpenPullRequest => branches::open_pull_request,
     GetReview => reviews::get_review,
     ReviewHunk => reviews::review_hunk,
     CommentHunk => reviews::comment,

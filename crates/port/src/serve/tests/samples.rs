@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 
-pub(in crate::serve) use self::branch::{branches, checked, merged};
+pub(in crate::serve) use self::branch::{branches, checked, merged, pull_request};
 pub(in crate::serve) use self::prompting::{choices, chosen, waiting};
 pub(in crate::serve) use self::review::review;
 use self::spent::spent;

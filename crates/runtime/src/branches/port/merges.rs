@@ -148,7 +148,7 @@ fn check_params(params: &MergeBranchParams) -> Result<(), Refused> {
     Ok(())
 }
 
-fn check_name(key: &str, name: &str) -> Result<(), Refused> {
+pub(super) fn check_name(key: &str, name: &str) -> Result<(), Refused> {
     let is_odd = name.is_empty() || name.starts_with('-') || name.contains(char::is_control);
     if is_odd || name.len() > LONGEST_NAME {
         return Err(Refused::wrong(format!("params.{key}: is no name of a branch")));

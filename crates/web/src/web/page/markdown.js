@@ -88,7 +88,7 @@ function words(list, isLink = false) {
 }
 
 /** A link that shows its whole address before it is followed. */
-function link(address, children) {
+export function link(address, children) {
   const { href } = urlOf(address);
   const leave = (event) => {
     event.preventDefault();

@@ -21,7 +21,7 @@ use crate::serve::{
 use crate::undo;
 use crate::wire::{
     BranchList, BranchReview, CheckedBranch, HunkDecision, MergeBranchParams, MergedBranch,
-    Reloaded, TeamReport,
+    OpenPullRequestParams, PullRequest, Reloaded, TeamReport,
 };
 
 impl Team for Fake {
@@ -301,6 +301,13 @@ impl Team for Fake {
 
     fn check_branch(&self, _: String) -> BoxFuture<'_, Result<CheckedBranch, Refused>> {
         Box::pin(async { Ok(samples::checked()) })
+    }
+
+    fn open_pull_request(
+        &self,
+        params: OpenPullRequestParams,
+    ) -> BoxFuture<'_, Result<PullRequest, Refused>> {
+        Box::pin(async { Ok(samples::pull_request(params)) })
     }
 
     fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {

@@ -4,7 +4,7 @@ use super::NOW;
 use crate::serve::Refused;
 use crate::wire::{
     BranchChecks, BranchConflict, BranchDiff, BranchList, BranchProcess, BranchRow, CheckResult,
-    CheckedBranch, MergeBranchParams, MergedBranch,
+    CheckedBranch, MergeBranchParams, MergedBranch, OpenPullRequestParams, PullRequest,
 };
 
 const OLD: &str = "307efb521c216ba31462a7a545b42b4eee788714";
@@ -30,6 +30,14 @@ pub(in crate::serve) fn checked() -> CheckedBranch {
         result,
         reason: Some("`npm test` exit status 1; its output is in /home/ann/.eisen/log".to_owned()),
         output: "$ npm test\n1 failed\n".to_owned(),
+    }
+}
+
+pub(in crate::serve) fn pull_request(params: OpenPullRequestParams) -> PullRequest {
+    PullRequest {
+        branch: params.branch,
+        into: Some("main".to_owned()),
+        link: "https://github.com/ann/webshop/pull/7".to_owned(),
     }
 }
 

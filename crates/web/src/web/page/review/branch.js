@@ -6,6 +6,8 @@ import { ago, counted, cut, line, plain } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { walk } from "../keys.js";
+import { link } from "../markdown.js";
+import { isWeb } from "../markdown-inline.js";
 import { agentName } from "../marks.js";
 import { Menu } from "../menu.js";
 import { fileView } from "./hunks.js";
@@ -15,6 +17,7 @@ const PAGE = 30;
 /** How long a call of git, and one of checks, may take. */
 const CALL_MS = 60_000;
 const CHECKS_MS = 31 * 60_000;
+const REQUEST_MS = 130_000;
 /** The way diffs are shown, in the storage of this browser. */
 const SPLIT = "eisen-split";
 
@@ -39,9 +42,10 @@ export class BranchPanel {
     const way = (title, more) => button(title, () => this.merge(more));
     this.squash = way("Squash …", { squash: true });
     this.rebase = way("Rebase …", { rebase: true });
+    this.request = button("Open a pull request …", () => this.openRequest());
     this.mergeButton = button("", () => this.merge({}), { class: "main" });
     fill(this.mergeButton, icon("merge"), "Merge …");
-    this.menu = new Menu("Other ways to merge", [this.squash, this.rebase]);
+    this.menu = new Menu("Other ways to merge", [this.squash, this.rebase, this.request]);
     this.bar = h("div", { class: "row wrap review-bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
     this.files = h("div", { class: "files" });
     this.more = button("", () => ((this.most += PAGE), this.draw()), { class: "more", hidden: true });
@@ -282,6 +286,22 @@ export class BranchPanel {
     }
   }
 
+  async openRequest() {
+    const { name } = this;
+    const question = `Push ${line(name)} and open a pull request, with the login of whoever started the team?`;
+    if (this.request.disabled || !(await sure(question, "Open it"))) return;
+    this.request.disabled = true;
+    setText(this.status, "Opening a pull request …");
+    try {
+      const { link: address } = await this.app.call("open_pull_request", { branch: name }, REQUEST_MS);
+      if (name === this.name) fill(this.status, "Pull request: ", isWeb(address) ? link(address, line(address)) : line(address));
+    } catch (error) {
+      if (name === this.name) setText(this.status, error.message);
+      failed(`pull request of ${name}`)(error);
+    } finally {
+      this.request.disabled = false;
+    }
+  }
 
   key(key) {
     const all = [...this.files.querySelectorAll(".hunk")];

@@ -1,0 +1,99 @@
+//! Opens pull requests: by `merge --pr` as a program of its own, which asks nobody anything and ends in time.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use super::TeamBranches;
+use super::merges::check_name;
+use crate::model::masked_line;
+use crate::serve::Refused;
+use crate::wire::{OpenPullRequestParams, PullRequest};
+
+/// How long the push and `gh` may take together.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Bytes of what the command prints, and of what it says, that are read.
+const LONGEST: u64 = 64 << 10;
+
+impl TeamBranches {
+    /// Pushes a branch and opens a pull request. It goes on if the returned future is dropped.
+    pub(crate) async fn open_pull_request(
+        &self,
+        params: OpenPullRequestParams,
+    ) -> Result<PullRequest, Refused> {
+        check_name("branch", &params.branch)?;
+        if let Some(into) = &params.into {
+            check_name("into", into)?;
+        }
+        let Ok(alone) = Arc::clone(&self.requesting).try_lock_owned() else {
+            let message = "a pull request is opened already: try again when that is done";
+            return Err(Refused::new(409, message));
+        };
+        let folder = self.workspace.clone();
+        let opened = tokio::spawn(async move {
+            let _alone = alone;
+            open(&folder, &params).await
+        });
+        opened.await.map_err(Refused::fault)?
+    }
+}
+
+async fn open(folder: &Path, params: &OpenPullRequestParams) -> Result<PullRequest, Refused> {
+    let mut command = Command::new(std::env::current_exe().map_err(Refused::fault)?);
+    command.args(["merge", "--pr", "--json"]);
+    if let Some(into) = &params.into {
+        command.args(["--into", into]);
+    }
+    command.args(["--", &params.branch]).current_dir(folder);
+    // Nobody is there who could type a password or confirm a host.
+    command.env("GIT_TERMINAL_PROMPT", "0").env("GH_PROMPT_DISABLED", "1");
+    command.env("SSH_ASKPASS", "false").env("SSH_ASKPASS_REQUIRE", "force");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).kill_on_drop(true).spawn().map_err(Refused::fault)?;
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+    let Ok(ended) = timeout(DEADLINE, outcome(&mut child)).await else {
+        // git, ssh and `gh` are its children.
+        let _ = group.map(|group| killpg(group, Signal::SIGKILL));
+        let message = format!(
+            "the pull request was not opened within {} s: `eisen-core merge --pr {}` in a terminal shows what it waits for",
+            DEADLINE.as_secs(),
+            params.branch
+        );
+        return Err(Refused::new(409, message));
+    };
+    let ended = ended.map_err(Refused::fault)?;
+    if !ended.status.success() {
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+        let last = lines.last().unwrap_or("it failed without a word");
+        let last = last.strip_prefix("error: ").unwrap_or(last);
+        return Err(Refused::new(409, masked_line(last)));
+    }
+    let opened: Vec<PullRequest> = serde_json::from_slice(&ended.stdout).map_err(Refused::fault)?;
+    opened.into_iter().next().ok_or_else(|| Refused::new(500, "it printed no pull request"))
+}
+
+/// Waits for the end of a command, and reads what it writes.
+async fn outcome(child: &mut Child) -> std::io::Result<Output> {
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = tokio::try_join!(read(stdout), read(stderr))?;
+    Ok(Output { status: child.wait().await?, stdout, stderr })
+}
+
+/// Reads up to so many bytes, and passes over what comes behind them.
+async fn read(from: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut read = Vec::new();
+    if let Some(mut from) = from {
+        (&mut from).take(LONGEST).read_to_end(&mut read).await?;
+        tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+    }
+    Ok(read)
+}

@@ -176,12 +176,26 @@ pub fn masked_keys(text: &str, known: &[&str]) -> String {
     while !rest.is_empty() {
         let word = rest.find(|c| !is_of_word(c)).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(word);
-        masked.push_str(if is_key(word) { MASKED } else { word });
+        // In a text of JSON within a text, a key may stand behind `\n`.
+        let escape = if masked.ends_with('\\') { escape(word) } else { 0 };
+        let key = [0, escape].into_iter().find(|at| is_key(&word[*at..]));
+        masked.push_str(&word[..key.unwrap_or(word.len())]);
+        masked.push_str(key.map_or("", |_| MASKED));
         let next = behind.find(is_of_word).unwrap_or(behind.len());
         masked.push_str(&behind[..next]);
         rest = &behind[next..];
     }
     masked
+}
+
+/// How many letters and digits of a word are an escape of JSON, behind its backslash.
+fn escape(word: &str) -> usize {
+    let is_code = |code: &str| code.bytes().all(|it| it.is_ascii_hexdigit());
+    match word.as_bytes().first() {
+        Some(b'n' | b't' | b'r' | b'b' | b'f') => 1,
+        Some(b'u') if word.get(1..5).is_some_and(is_code) => 5,
+        _ => 0,
+    }
 }
 
 fn is_key(word: &str) -> bool {
@@ -191,13 +205,18 @@ fn is_key(word: &str) -> bool {
     })
 }
 
-/// Replaces each text of a JSON value. Names of members stay. For a value that [`mask`] has cut.
-pub fn mask_texts(value: &mut Value, masked: &impl Fn(&str) -> String) {
+/// Masks the texts of a JSON value as the output of a program, and in them and the names of members those secrets that are
+/// `known`. For a value that [`mask`] has cut.
+pub fn mask_texts(value: &mut Value, known: &[&str]) {
     match value {
-        Value::String(text) => *text = masked(text),
-        Value::Array(all) => all.iter_mut().for_each(|one| mask_texts(one, masked)),
+        Value::String(text) => *text = masked_keys(&masked_output(text), known),
+        Value::Array(all) => all.iter_mut().for_each(|one| mask_texts(one, known)),
         Value::Object(fields) => {
-            fields.iter_mut().for_each(|(_, value)| mask_texts(value, masked));
+            let masked = std::mem::take(fields).into_iter().map(|(name, mut value)| {
+                mask_texts(&mut value, known);
+                (masked_keys(&name, known), value)
+            });
+            *fields = masked.collect();
         }
         _ => {}
     }
@@ -325,14 +344,22 @@ mod tests {
                 "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2ln",
                 "***.***.c2ln",
             ),
+            // A text of JSON within a text.
+            (r#"{"k":"a\nsk-ant-api03-abcdefghijklmnop\n\""}"#, r#"{"k":"a\n***\n\""}"#),
+            (r"\\tghp_0123456789abcdefghij0123456789\\", r"\\t***\\"),
+            (r"\u000ask-0123456789abcdef0 \u00", r"\u000a*** \u00"),
+            (r"C:\nsk-learn n\sk-0123456789abcdef0", r"C:\nsk-learn n\***"),
+            ("nsk-ant-api03-abcdefghijklmnop", "nsk-ant-api03-abcdefghijklmnop"),
             ("task-sk-0123456789abcdef0 is-no key", "task-sk-0123456789abcdef0 is-no key"),
             ("sk-learn-pipeline-with-steps ä sk-1", "sk-learn-pipeline-with-steps ä sk-1"),
         ] {
             assert_eq!(masked_keys(text, &["s3cret!", "k", ""]), masked);
         }
-        let mut value = json!({"a": ["s3cret! x", {"b": "s3cret!"}], "n": 1});
-        mask_texts(&mut value, &|text| masked_keys(text, &["s3cret!"]));
-        assert_eq!(value, json!({"a": ["*** x", {"b": "***"}], "n": 1}));
+        let mut value =
+            json!({"a": ["s3cret! x", {"b": "s3cret!"}], "n": 1, "of s3cret!": "A_KEY=x"});
+        mask_texts(&mut value, &["s3cret!"]);
+        let masked = json!({"a": ["*** x", {"b": "***"}], "n": 1, "of ***": "A_KEY=***"});
+        assert_eq!(value, masked);
     }
 
     #[test]

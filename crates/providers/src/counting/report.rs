@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::{Spending, mask, mask_texts, masked_keys, masked_line, masked_output};
+use crate::model::{Spending, mask, mask_texts, masked_keys, masked_line};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -132,8 +132,7 @@ fn masked_json(bytes: &[u8], known: &[&str]) -> Option<String> {
     let whole = serde_json::from_slice(bytes).ok();
     let mut value: Value = whole.or_else(|| serde_json::from_slice(&closed(bytes)).ok())?;
     mask(&mut value);
-    // What a text says is masked as the output of a program.
-    mask_texts(&mut value, &|text| masked_keys(&masked_output(text), known));
+    mask_texts(&mut value, known);
     Some(value.to_string())
 }
 

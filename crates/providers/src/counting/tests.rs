@@ -353,6 +353,9 @@ fn a_recorded_call_is_masked() {
     assert!(!masked("{token: SECRET}").contains("SECRET"));
     let texts = r#"{"a":["with MINE-1\nx sk-0123456789abcdefg","MY_KEY=x"],"b":"t0ken-of-agent."}"#;
     assert_eq!(masked(texts), r#"{"a":["with ***\nx ***","MY_KEY=***"],"b":"***."}"#);
+    // Names of members, and JSON within a text.
+    let named = r#"{"a":{"MINE-1":1,"b":"{\"c\":\"\\nsk-0123456789abcdefg\"}"}}"#;
+    assert_eq!(masked(named), r#"{"a":{"***":1,"b":"{\"c\":\"\\n***\"}"}}"#);
     assert_eq!(masked("data: {\"a\":\"MINE-1\"}\n\nMINE-1"), "data: {\"a\":\"***\"}\n\n***");
     for at in texts.find("MINE").unwrap() + 4..texts.find("MINE-1").unwrap() + 6 {
         assert!(!masked(&texts[..at]).contains("MINE"), "{at}");

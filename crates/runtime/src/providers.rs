@@ -110,9 +110,8 @@ impl TeamProviders {
             let Some(provider) = config.shared.provider(name) else { continue };
             let wrong = || format!("the provider `{name}`");
             let key = key_of(provider).await.with_context(wrong)?;
-            if let Some(key) = &key
-                && config.shared.providers.values().any(|provider| provider.record)
-            {
+            // Any provider may get `record` before the team ends.
+            if let Some(key) = &key {
                 running.leases.hide(key);
             }
             running.switch.add(with_key(provider, key).with_context(wrong)?);
@@ -191,7 +190,8 @@ fn with_key(
     key: Option<Zeroizing<String>>,
 ) -> anyhow::Result<ModelProvider> {
     let config::Provider { name, kind, url, models, record, key: _, of_user: _ } = provider;
-    let own = ModelProvider::new(name, *kind, url).with_context(|| format!("its address {url}"))?;
+    // The address may come from a variable, and have a key in it, so that it is not shown.
+    let own = ModelProvider::new(name, *kind, url)?;
     let own = ModelProvider { models: models.clone(), record: *record, ..own };
     Ok(match key {
         None => own,
@@ -225,4 +225,27 @@ fn write(folder: &Path, name: &str, content: &[u8], mode: u32) -> io::Result<()>
     written.write_all(content)?;
     drop(written);
     std::fs::rename(draft, file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::model::ProviderKind;
+
+    #[test]
+    fn an_address_that_can_not_be_used_is_not_shown() {
+        let provider = config::Provider {
+            name: "main".to_owned(),
+            kind: ProviderKind::OpenAi,
+            url: "https://host?CANARY".to_owned(),
+            key: None,
+            models: BTreeMap::new(),
+            record: false,
+            of_user: true,
+        };
+        let why = with_key(&provider, None).err().map(|why| format!("{why:#}")).unwrap_or_default();
+        assert!(why.contains("`url`") && !why.contains("CANARY"), "{why}");
+    }
 }

@@ -32,7 +32,7 @@ use crate::runs::{RefusedAccess, RunFolder, RunState, RunStatus};
 use crate::supervisor::Roster;
 use crate::tiers::Setback;
 use crate::tracker::TrackerHandle;
-use crate::turn::retries::CANCEL_PATIENCE;
+use crate::turn::retries::{CANCEL_PATIENCE, reason_of};
 
 /// Bytes of a reason, and of the id of a session, in the state of a run: they are the agent's words.
 const LONGEST_WORD: usize = 4096;
@@ -106,9 +106,7 @@ pub(crate) async fn one_turn(
             let _ = timeout(CANCEL_PATIENCE, handle.cancel(None, true)).await;
             let silent = match why {
                 CutOff::Late => None,
-                CutOff::Silent(Silence { since_prompt, trouble, lasted }) => {
-                    Some(Setback::silence(since_prompt, trouble.as_deref(), lasted))
-                }
+                CutOff::Silent(silence) => Some(reason_of(&silence)),
             };
             (Ok(Err(AgentError::Stopping)), silent)
         }

@@ -69,13 +69,18 @@ pub async fn watch_over(
 
 /// The silence of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Silence {
-    /// There was no progress since its prompt.
-    pub since_prompt: bool,
-    /// The trouble that it reported and tries to get over.
-    pub trouble: Option<Arc<str>>,
-    /// How long it lasted; None: the team's endpoint saw the trouble, which does not go by waiting.
-    pub lasted: Option<Duration>,
+pub enum Silence {
+    /// No progress for a time.
+    Lasted {
+        /// There was none since its prompt.
+        since_prompt: bool,
+        /// The trouble that it reported and tries to get over.
+        trouble: Option<Arc<str>>,
+        /// How long it showed none.
+        time: Duration,
+    },
+    /// Why its provider does not serve it, as the team's endpoint saw: it is not waited for.
+    Refused(Arc<str>),
 }
 
 /// Returns once an agent has shown no progress for so long in a turn, while it waited for nobody and no tool
@@ -99,10 +104,12 @@ pub(super) async fn silence(vitals: &Vitals, calls: &LiveCalls, after: Duration)
             since = now;
         }
         let due = since + after;
-        let lasted = if state_now.is_set_back { None } else { Some(after) };
-        if now >= due || (lasted.is_none() && !is_busy) {
+        if let Some(why) = state_now.set_back.filter(|_| !is_busy) {
+            return Silence::Refused(why);
+        }
+        if now >= due {
             let since_prompt = began.is_some_and(|began| vitals.last_activity() <= began);
-            return Silence { since_prompt, trouble: state_now.trouble, lasted };
+            return Silence::Lasted { since_prompt, trouble: state_now.trouble, time: after };
         }
         // The wait may have ended with nothing said.
         let was_waiting = state_now.waits > 0;

@@ -29,6 +29,8 @@ pub struct CallPlace {
     session: SessionId,
     /// The number of the turn in which the call began; None: it began outside of turns.
     turn: Option<u64>,
+    /// How many calls had ended when it began.
+    ended_before: u64,
 }
 
 impl CallPlace {
@@ -49,7 +51,7 @@ pub enum CallOutcome {
     Refused {
         /// Why.
         why: Arc<str>,
-        /// The same call would be refused again for a while, however often its agent tries.
+        /// The same call would be refused again for a long while, however often its agent tries.
         is_lasting: bool,
     },
     /// Neither: the agent went away, or its request was wrong.
@@ -65,8 +67,9 @@ pub(crate) struct CallsOfTurn {
     pub(crate) by_all: bool,
     /// The tokens that the agent reports and those that were counted, if they differ for the first time.
     pub(crate) differs: Option<(u64, u64)>,
-    /// No call was made in it, and its agent reports none: it took nothing.
-    pub(crate) is_idle: bool,
+    /// No call of it spent anything, none runs, and its agent reports none. It may have made some that were refused, or
+    /// failed.
+    pub(crate) took_nothing: bool,
 }
 
 /// The model calls of one agent.
@@ -86,6 +89,10 @@ struct CallState {
     next_turn: u64,
     /// The session that a call without a turn is of.
     last: Option<SessionId>,
+    /// Calls that began and have not ended, of any turn or none.
+    running: u64,
+    /// Calls that have ended.
+    ended: u64,
     early: Vec<Spending>,
     /// A difference was told.
     is_told: bool,
@@ -99,8 +106,10 @@ struct CalledModel {
     name: Option<Arc<str>>,
     /// Why its last call was refused, if it was.
     refused: Option<Arc<str>>,
-    /// Calls in a row that were refused.
+    /// Calls in a row that were refused, each of which began behind the refusal of the one before.
     refusals: u64,
+    /// How many calls had ended with the last of these.
+    refused_at: u64,
 }
 
 struct CountedTurn {
@@ -143,11 +152,14 @@ impl ModelCalls {
     pub fn begin(&self, most: Option<u64>) -> Option<CallPlace> {
         self.open.send_modify(|open| open.begin(most));
         let mut state = self.state.lock();
+        state.running += 1;
+        let ended_before = state.ended;
         if let Some(turn) = state.turns.last_mut() {
             turn.open += 1;
-            return Some(CallPlace { session: turn.session.clone(), turn: Some(turn.number) });
+            let (session, turn) = (turn.session.clone(), Some(turn.number));
+            return Some(CallPlace { session, turn, ended_before });
         }
-        state.last.clone().map(|session| CallPlace { session, turn: None })
+        state.last.clone().map(|session| CallPlace { session, turn: None, ended_before })
     }
 
     /// Ends a call that was begun. Returns what is to be counted, and for which session.
@@ -159,9 +171,13 @@ impl ModelCalls {
         outcome: CallOutcome,
     ) -> Option<(SessionId, Spending)> {
         let mut state = self.state.lock();
-        let CallState { turns, last, early, vitals, .. } = &mut *state;
+        let CallState { turns, last, running, ended, early, vitals, .. } = &mut *state;
+        *running = running.saturating_sub(1);
+        *ended += 1;
+        let since = (place.as_ref().map_or(0, |place| place.ended_before), *ended);
+        let is_of_turn = place.is_some();
         let (session, turn) = match place {
-            Some(CallPlace { session, turn }) => {
+            Some(CallPlace { session, turn, .. }) => {
                 let turn = turn.and_then(|number| turns.iter().position(|it| it.number == number));
                 (Some(session), turn)
             }
@@ -178,15 +194,18 @@ impl ModelCalls {
         }
         match turn {
             Some(at) => {
+                // Whom another turn or call may serve is not set back: the whole agent would be.
+                let is_alone = turns.len() == 1 && *running == 0;
                 let turn = &mut turns[at];
-                turn.open = turn.open.saturating_sub(1);
+                // One from before the first session was not counted there when it began.
+                turn.open = turn.open.saturating_sub(u64::from(is_of_turn));
                 turn.add(spent.as_ref());
-                if let Some(set_back) = turn.ended(model, outcome)
-                    && let Some(vitals) = vitals
-                {
-                    vitals.troubled(&set_back.why);
-                    if set_back.is_lasting {
-                        vitals.set_back();
+                let met = turn.ended(model, outcome, since);
+                if let Some((vitals, met)) = vitals.as_ref().zip(met) {
+                    if met.is_over && is_alone {
+                        vitals.set_back(met.why);
+                    } else {
+                        vitals.troubled(met.why);
                     }
                 }
             }
@@ -288,9 +307,9 @@ impl ModelCalls {
         let turn = &mut state.turns[at];
         turn.prompts -= 1;
         let is_counted = std::mem::take(&mut turn.is_counted);
-        let is_idle = !is_counted && turn.open == 0 && turn.reported.is_none();
+        let took_nothing = !is_counted && turn.open == 0 && turn.reported.is_none();
         if turn.prompts > 0 {
-            return CallsOfTurn { is_idle, ..CallsOfTurn::default() };
+            return CallsOfTurn { took_nothing, ..CallsOfTurn::default() };
         }
         let turn = state.turns.remove(at);
         let (least, most) = turn.counted;
@@ -298,16 +317,21 @@ impl ModelCalls {
         let is_whole = turn.is_whole && turn.open == 0 && !state.is_told;
         let differs = turn.reported.filter(|it| is_whole && !(least..=most).contains(it));
         state.is_told |= differs.is_some();
-        let by_all = turn.models.iter().all(|model| model.refused.is_some());
+        let by_all = turn.are_all_refused();
         let refused = turn.models.into_iter().rev().find_map(|model| model.refused);
-        CallsOfTurn { refused, by_all, differs: differs.map(|reported| (reported, most)), is_idle }
+        CallsOfTurn {
+            refused,
+            by_all,
+            differs: differs.map(|reported| (reported, most)),
+            took_nothing,
+        }
     }
 }
 
-/// A refusal that a turn met, and whether another candidate is to take over at once.
+/// A refusal that a turn met, and whether it is no use to wait for more in that turn.
 struct MetRefusal {
     why: Arc<str>,
-    is_lasting: bool,
+    is_over: bool,
 }
 
 impl CallState {
@@ -328,8 +352,18 @@ impl CountedTurn {
         self.counted = (least.saturating_add(least_more), most.saturating_add(most_more));
     }
 
-    /// Notes how a call of a model ended, which comes behind the others.
-    fn ended(&mut self, model: Option<Arc<str>>, outcome: CallOutcome) -> Option<MetRefusal> {
+    /// Whether the last call of each model was refused; so it is without any.
+    fn are_all_refused(&self) -> bool {
+        self.models.iter().all(|model| model.refused.is_some())
+    }
+
+    /// Notes how a call of a model ended, which comes behind the others. `began` and `now` say how many calls had ended.
+    fn ended(
+        &mut self,
+        model: Option<Arc<str>>,
+        outcome: CallOutcome,
+        (began, now): (u64, u64),
+    ) -> Option<MetRefusal> {
         let (refused, by_provider) = match outcome {
             CallOutcome::Served => (None, None),
             CallOutcome::Unsent(why) => (Some(why), None),
@@ -337,14 +371,22 @@ impl CountedTurn {
             CallOutcome::Unclear => return None,
         };
         let known = self.models.iter().position(|known| known.name == model);
-        let known = known.map_or(0, |at| self.models.remove(at).refusals);
-        let refusals = by_provider.map_or(0, |_| known + 1);
+        let known = known.map(|at| self.models.remove(at));
+        let known = known.map_or((0, 0), |known| (known.refusals, known.refused_at));
+        let (refusals, refused_at) = match by_provider {
+            None => (0, 0),
+            // It was under way when the one before was refused.
+            Some(_) if known.0 > 0 && began < known.1 => known,
+            Some(_) => (known.0 + 1, now),
+        };
         if self.models.len() < MOST_MODELS {
-            self.models.push(CalledModel { name: model, refused: refused.clone(), refusals });
+            let refused = refused.clone();
+            self.models.push(CalledModel { name: model, refused, refusals, refused_at });
         }
         let is_lasting = by_provider == Some(true) || refusals >= REFUSALS_IN_A_ROW;
-        // Another call that runs may still be served.
-        refused.map(|why| MetRefusal { why, is_lasting: is_lasting && self.open == 0 })
+        // A model that was served may be the agent's own, and the refused one a helper's.
+        let is_over = is_lasting && self.are_all_refused();
+        refused.map(|why| MetRefusal { why, is_over })
     }
 }
 

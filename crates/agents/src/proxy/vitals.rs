@@ -34,8 +34,8 @@ pub struct ProxyState {
     pub failed: Option<Arc<str>>,
     /// The trouble that it reported in its running turn, without progress since.
     pub trouble: Option<Arc<str>>,
-    /// Its provider does not serve, as the team's endpoint saw in its running turn: `trouble` says why.
-    pub is_set_back: bool,
+    /// Why its provider does not serve, as the team's endpoint saw in its running turn: that does not go by waiting.
+    pub set_back: Option<Arc<str>>,
 }
 
 /// Marks the agent as waiting until it is dropped.
@@ -102,20 +102,20 @@ impl Vitals {
                 state.forget_trouble();
             }),
             ActivityKind::Troubled { why } => {
-                self.troubled(why);
+                self.troubled(Arc::clone(why));
             }
             _ => {}
         }
     }
 
     /// Records a trouble that is known otherwise than by its lines.
-    pub fn troubled(&self, why: &Arc<str>) {
-        self.state.send_modify(|state| state.trouble = Some(Arc::clone(why)));
+    pub fn troubled(&self, why: Arc<str>) {
+        self.state.send_modify(|state| state.trouble = Some(why));
     }
 
-    /// Records that the trouble does not go by waiting.
-    pub fn set_back(&self) {
-        self.state.send_modify(|state| state.is_set_back = true);
+    /// Records a trouble that does not go by waiting. What the agent says of its own troubles does not replace it.
+    pub fn set_back(&self, why: Arc<str>) {
+        self.state.send_modify(|state| state.set_back = Some(why));
     }
 
     /// Marks the agent as waiting, until the result is dropped.
@@ -170,8 +170,8 @@ impl ProxyState {
 
     /// Forgets a trouble that the agent got over; false if there was none.
     fn forget_trouble(&mut self) -> bool {
-        let was_set_back = std::mem::take(&mut self.is_set_back);
-        self.trouble.take().is_some() || was_set_back
+        let forgot = [self.trouble.take(), self.set_back.take()];
+        forgot.iter().any(Option::is_some)
     }
 }
 

@@ -48,12 +48,11 @@ impl Setback {
     }
 
     /// The reason of an agent whose turn was ended after a silence. Where it reported a setback itself, that
-    /// is the reason: it asks its model's service again and again. Where it `lasted` for no time, nothing else is.
-    pub fn silence(since_prompt: bool, trouble: Option<&str>, lasted: Option<Duration>) -> String {
+    /// is the reason: it asks its model's service again and again.
+    pub fn silence(since_prompt: bool, trouble: Option<&str>, time: Duration) -> String {
         let beginning = if since_prompt { SINCE_PROMPT } else { NO_MORE };
-        let silence = format!("{beginning}{} s", lasted.unwrap_or_default().as_secs());
+        let silence = format!("{beginning}{} s", time.as_secs());
         match trouble.filter(|trouble| Self::of(trouble, 0).is_some()) {
-            Some(trouble) if lasted.is_none() => trouble.to_owned(),
             Some(trouble) => format!("{trouble}; {silence}"),
             None => silence,
         }
@@ -171,7 +170,7 @@ mod tests {
     #[test]
     fn a_silence_is_a_setback_of_the_model_or_of_the_task() {
         let of = |since_prompt| {
-            let reason = Setback::silence(since_prompt, None, Some(Duration::from_secs(90)));
+            let reason = Setback::silence(since_prompt, None, Duration::from_secs(90));
             Setback::of(&reason, 1).map(|it| (it.what, it.cools_down(), it.is_of_model()))
         };
         assert_eq!(of(true), Some(("silent", true, true)));

@@ -93,7 +93,7 @@ async fn unless_silent(
     let Ok(Some(longest)) = longest else { return (agent.prompt(prompt).await, None) };
     let said = prompt.said.subscribe();
     let mut turn = pin!(agent.prompt(prompt));
-    let Silence { since_prompt, trouble, lasted } = tokio::select! {
+    let silence = tokio::select! {
         biased;
         turn = &mut turn => return (turn, None),
         silence = agent.silent_for(longest) => silence,
@@ -106,7 +106,17 @@ async fn unless_silent(
     let ended = timeout(CANCEL_PATIENCE, end).await.unwrap_or(Err(AgentError::Stopping));
     // It may have ended by itself meanwhile.
     let is_cut = ended.as_ref().map_or(true, |outcome| outcome.stop_reason == "cancelled");
-    (ended, is_cut.then(|| Setback::silence(since_prompt, trouble.as_deref(), lasted)))
+    (ended, is_cut.then(|| reason_of(&silence)))
+}
+
+/// The reason of a turn that was cut after a silence.
+pub(crate) fn reason_of(silence: &Silence) -> String {
+    match silence {
+        Silence::Refused(why) => why.to_string(),
+        Silence::Lasted { since_prompt, trouble, time } => {
+            Setback::silence(*since_prompt, trouble.as_deref(), *time)
+        }
+    }
 }
 
 /// Why a turn failed, and the session of it, if it is known.

@@ -111,6 +111,10 @@ async fn a_failed_turn_is_reported_until_one_goes_well() {
     assert_eq!(bench.after(1).await, "");
 }
 
+fn is_since_prompt(silence: &Silence) -> bool {
+    matches!(silence, Silence::Lasted { since_prompt: true, .. })
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebody_is_asked() {
     let bench = bench(0);
@@ -119,8 +123,8 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     let minute = Duration::from_mins(1);
     let began = Instant::now();
     let silent = tokio::spawn(async move {
-        let since_prompt = silence(&vitals, &running, minute).await.since_prompt;
-        (since_prompt, began.elapsed().as_secs())
+        let silence = silence(&vitals, &running, minute).await;
+        (is_since_prompt(&silence), began.elapsed().as_secs())
     });
     bench.after(1000).await;
     bench.turn_begins();
@@ -143,9 +147,33 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     bench.turn_ends(None);
     bench.after(10).await;
     let (vitals, running) = (bench.vitals.clone(), calls.clone());
-    let silent = tokio::spawn(async move { silence(&vitals, &running, minute).await.since_prompt });
+    let silent = async move { is_since_prompt(&silence(&vitals, &running, minute).await) };
+    let silent = tokio::spawn(silent);
     bench.turn_begins();
     assert!(silent.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_refuses_is_not_waited_for_whatever_the_agent_says() {
+    let bench = bench(0);
+    bench.turn_begins();
+    let asked = bench.vitals.wait();
+    bench.vitals.set_back("no credit: the provider".into());
+    bench.report(ActivityKind::Troubled { why: "it tries again".into() });
+    bench.vitals.troubled("connection failed".into());
+    let (vitals, calls) = (bench.vitals.clone(), LiveCalls::default());
+    let minute = Duration::from_mins(1);
+    let silent = tokio::spawn(async move { silence(&vitals, &calls, minute).await });
+    bench.after(1000).await;
+    let began = Instant::now();
+    drop(asked);
+    assert_eq!(silent.await.unwrap(), Silence::Refused("no credit: the provider".into()));
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    // Progress ends it.
+    bench.vitals.set_back("no credit".into());
+    bench.vitals.record_activity();
+    let state = bench.vitals.watch().borrow().clone();
+    assert_eq!((state.set_back, state.trouble), (None, None));
 }
 
 #[tokio::test(start_paused = true)]

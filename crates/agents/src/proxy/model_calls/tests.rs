@@ -119,28 +119,43 @@ fn a_late_call_is_of_its_own_turn_and_a_turn_without_any_took_nothing() {
     calls.turn_began(&a);
     let late = calls.begin(None);
     // Its figures are to come.
-    assert!(!calls.turn_ended(&a).is_idle);
+    assert!(!calls.turn_ended(&a).took_nothing);
     calls.turn_began(&a);
     assert_eq!(calls.end(late, None, Some(spent(9)), refused(true)), Some((a.clone(), spent(9))));
     calls.counted(None);
     let end = calls.turn_ended(&a);
-    assert_eq!((end.refused, end.differs, end.is_idle), (None, None, true));
+    assert_eq!((end.refused, end.differs, end.took_nothing), (None, None, true));
     // What its agent took elsewhere is not nothing.
     calls.turn_began(&a);
     calls.reported(&a, &spent(4));
-    assert!(!calls.turn_ended(&a).is_idle);
+    assert!(!calls.turn_ended(&a).took_nothing);
+}
+
+fn is_set_back(vitals: &Vitals) -> bool {
+    vitals.watch().borrow().set_back.is_some()
+}
+
+/// The calls of an agent in a turn.
+fn in_turn() -> (ModelCalls, Arc<Vitals>) {
+    let (calls, vitals) = (ModelCalls::new("main".into()), Vitals::new());
+    calls.follow(Arc::clone(&vitals));
+    calls.turn_began(&session("a"));
+    (calls, vitals)
+}
+
+fn ends(calls: &ModelCalls, place: Option<CallPlace>, model: &str, outcome: CallOutcome) {
+    let _ = calls.end(place, Some(model.into()), None, outcome);
+    calls.counted(None);
 }
 
 #[test]
 fn a_provider_that_refuses_again_sets_the_agent_back_at_once() {
     let refusals = |outcomes: &[CallOutcome]| {
-        let (calls, vitals) = (ModelCalls::new("main".into()), Vitals::new());
-        calls.follow(Arc::clone(&vitals));
-        calls.turn_began(&session("a"));
+        let (calls, vitals) = in_turn();
         for outcome in outcomes {
             call(&calls, 0, outcome.clone());
         }
-        vitals.watch().borrow().is_set_back
+        is_set_back(&vitals)
     };
     assert!(!refusals(&[refused(false)]));
     assert!(refusals(&[refused(false), refused(false)]));
@@ -151,12 +166,70 @@ fn a_provider_that_refuses_again_sets_the_agent_back_at_once() {
     let unsent = CallOutcome::Unsent("no budget".into());
     assert!(!refusals(&[unsent.clone(), unsent]));
     // A helper's model may be the only one that is refused.
-    let (calls, vitals) = (ModelCalls::new("main".into()), Vitals::new());
-    calls.follow(Arc::clone(&vitals));
-    calls.turn_began(&session("a"));
+    let (calls, vitals) = in_turn();
     let own = calls.begin(None);
     call(&calls, 0, refused(true));
-    assert!(!vitals.watch().borrow().is_set_back);
+    assert!(!is_set_back(&vitals));
     let _ = calls.end(own, Some("m".into()), None, refused(true));
-    assert!(vitals.watch().borrow().is_set_back);
+    assert!(is_set_back(&vitals));
+}
+
+#[test]
+fn a_helpers_refusal_sets_no_turn_back_whose_own_model_was_served() {
+    let (calls, vitals) = in_turn();
+    ends(&calls, calls.begin(None), "own", CallOutcome::Served);
+    for is_lasting in [false, false, true] {
+        ends(&calls, calls.begin(None), "helper", refused(is_lasting));
+        assert!(!is_set_back(&vitals));
+    }
+    // Of the turn's models none is left.
+    ends(&calls, calls.begin(None), "own", refused(true));
+    assert!(is_set_back(&vitals));
+}
+
+#[test]
+fn calls_side_by_side_are_refused_once() {
+    let (calls, vitals) = in_turn();
+    let (first, second, third) = (calls.begin(None), calls.begin(None), calls.begin(None));
+    for place in [first, second, third] {
+        ends(&calls, place, "own", refused(false));
+    }
+    assert!(!is_set_back(&vitals));
+    ends(&calls, calls.begin(None), "own", refused(false));
+    assert!(is_set_back(&vitals));
+}
+
+#[test]
+fn an_agent_with_another_turn_or_call_is_not_set_back() {
+    let (calls, vitals) = in_turn();
+    let of_a = calls.begin(None);
+    calls.turn_began(&session("b"));
+    ends(&calls, calls.begin(None), "own", refused(true));
+    assert!(!is_set_back(&vitals));
+    calls.turn_ended(&session("a"));
+    // The call outlasts its turn.
+    ends(&calls, calls.begin(None), "own", refused(true));
+    assert!(!is_set_back(&vitals));
+    ends(&calls, of_a, "own", CallOutcome::Unclear);
+    ends(&calls, calls.begin(None), "own", refused(true));
+    assert!(is_set_back(&vitals));
+}
+
+#[test]
+fn a_call_from_before_the_first_session_is_not_taken_for_one_of_the_turn() {
+    let calls = ModelCalls::new("main".into());
+    let early = calls.begin(None);
+    assert_eq!(early, None);
+    calls.turn_began(&session("a"));
+    let own = calls.begin(None);
+    ends(&calls, early, "own", CallOutcome::Unclear);
+    assert!(own.is_some() && !calls.turn_ended(&session("a")).took_nothing);
+}
+
+#[test]
+fn a_turn_whose_calls_were_all_refused_took_nothing() {
+    let (calls, _) = in_turn();
+    ends(&calls, calls.begin(None), "own", refused(false));
+    calls.refused(None, "no budget".into());
+    assert!(calls.turn_ended(&session("a")).took_nothing);
 }

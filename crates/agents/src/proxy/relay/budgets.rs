@@ -69,8 +69,8 @@ where
         self.unsent.push(Activity { session: session.clone(), kind });
     }
 
-    /// Has what the last model calls of a turn came to be the reason of its end, whatever the agent makes of it. A turn
-    /// without any took nothing.
+    /// Has what the last model calls of a turn came to be the reason of its end, whatever the agent makes of it. That
+    /// a turn took nothing is counted, too.
     pub(super) fn end_calls(
         &mut self,
         session: &SessionId,
@@ -78,7 +78,7 @@ where
         is_cancelled: bool,
     ) {
         let Some(calls) = &self.proxy.model_calls else { return };
-        let CallsOfTurn { refused, by_all, differs, is_idle } = calls.turn_ended(session);
+        let CallsOfTurn { refused, by_all, differs, took_nothing } = calls.turn_ended(session);
         if let Some((reported, counted)) = differs {
             let agent = &self.proxy.agent;
             tracing::warn!(
@@ -89,7 +89,7 @@ where
         if !is_cancelled && (by_all || reason.is_some()) {
             *reason = refused.or_else(|| reason.take());
         }
-        if is_idle {
+        if took_nothing {
             self.count_calls(session, Spending::nothing());
         }
     }

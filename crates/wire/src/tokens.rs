@@ -53,8 +53,6 @@ struct LiveToken {
     record: TokenRecord,
     /// Ends what was opened with it.
     ended: CancellationToken,
-    /// The token ends with its browser. No browser outlasts the team, so this is not kept.
-    is_of_browser: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +81,6 @@ impl ScopedTokens {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(TokensError::Random)?;
         let token = format!("{PREFIX}{}", blake3::Hash::from_bytes(bytes).to_hex());
-        let is_of_browser = new.is_of_browser;
         let record = TokenRecord::new(&token, new, now_ms());
         self.change(|records| {
             // Those that have expired make room.
@@ -97,9 +94,6 @@ impl ScopedTokens {
             records.push(record.clone());
             Ok(())
         })?;
-        for known in &mut *self.0.known.lock() {
-            known.is_of_browser |= is_of_browser && known.record == record;
-        }
         Ok((token, record))
     }
 
@@ -145,7 +139,7 @@ impl ScopedTokens {
             }
         }
         let found = found.filter(|known| !known.record.has_expired(now))?;
-        Some(TokenHolder::new(&found.record, found.ended.clone(), found.is_of_browser))
+        Some(TokenHolder::new(&found.record, found.ended.clone()))
     }
 
     /// Changes the file, and then what is known; tokens that are gone end.
@@ -181,7 +175,7 @@ impl ScopedTokens {
 
 impl LiveToken {
     fn new(record: TokenRecord) -> Self {
-        Self { record, ended: CancellationToken::new(), is_of_browser: false }
+        Self { record, ended: CancellationToken::new() }
     }
 }
 

@@ -59,14 +59,18 @@ pub struct TokenRecord {
     /// None: it never expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_ms: Option<TimestampMs>,
+    /// No browser outlasts the team, so this is not kept.
+    #[serde(skip)]
+    pub(super) is_of_browser: bool,
 }
 
 impl TokenRecord {
     pub(super) fn new(token: &str, new: NewToken, now: TimestampMs) -> Self {
-        let NewToken { owner, may, agents, lasts, .. } = new;
+        let NewToken { owner, may, agents, lasts, is_of_browser } = new;
         let lasts = lasts.map(|lasts| u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
         let expires_ms = lasts.map(|lasts| now.saturating_add(lasts));
-        Self { hash: hash(token), owner, may, agents, created_ms: now, expires_ms }
+        let (hash, created_ms) = (hash(token), now);
+        Self { hash, owner, may, agents, created_ms, expires_ms, is_of_browser }
     }
 
     /// Names the token, and opens nothing.
@@ -135,11 +139,7 @@ impl PartialEq for TokenHolder {
 impl Eq for TokenHolder {}
 
 impl TokenHolder {
-    pub(super) fn new(
-        record: &TokenRecord,
-        revoked: CancellationToken,
-        is_of_browser: bool,
-    ) -> Self {
+    pub(super) fn new(record: &TokenRecord, revoked: CancellationToken) -> Self {
         Self {
             id: record.id().to_owned(),
             owner: record.owner.clone(),
@@ -148,7 +148,7 @@ impl TokenHolder {
             agent: None,
             expires_ms: record.expires_ms,
             revoked,
-            is_of_browser,
+            is_of_browser: record.is_of_browser,
         }
     }
 

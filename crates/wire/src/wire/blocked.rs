@@ -63,7 +63,7 @@ pub struct Blocked<'a> {
     /// Absent as long as nobody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<Decider<'a>>,
-    /// The beginning of the message that the agent got with the denial: up to 400 bytes.
+    /// The message that the agent got with the denial: its first 400 bytes, and `…` if it has more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<Cow<'a, str>>,
     /// The owner that answered, by such a rule.

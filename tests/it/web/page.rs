@@ -124,6 +124,12 @@ fn a_page_that_is_opened_in_a_turn_shows_it_once_and_to_its_end() {
     let desk = open(&stage, &driver, "desk", DESK);
     desk.shows("read src/api/cart.rs");
     desk.comes("document.querySelector('article.card')?.card.preview");
+    // What waited before the page was opened waits on its map.
+    desk.run("location.hash = 'map/src%2Fapi%2Fcart.rs'");
+    desk.comes("document.querySelector('#map .touches')?.innerText.includes('waits')");
+    desk.comes("document.querySelector('#map .hot .sign.waits')");
+    assert!(!desk.text().contains("was refused"), "{}", desk.text());
+    desk.run("location.hash = 'team'");
     desk.keys("i");
     desk.has_read();
     desk.keys("a");

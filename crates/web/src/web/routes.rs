@@ -104,12 +104,13 @@ async fn leave(State(served): State<Arc<Served>>, Changing(credential): Changing
         let why = "a token is revoked by `eisen-core web revoke`";
         return (StatusCode::FORBIDDEN, why).into_response();
     }
-    served.credentials.leave(&credential);
+    // First, so that the browser can try again.
     if let Some(holder) = credential.holder()
         && let Err(refused) = served.gateway.browser_left(holder).await
     {
-        tracing::warn!(why = refused.message, "the token of a browser that left is not revoked");
+        return (StatusCode::INTERNAL_SERVER_ERROR, refused.message).into_response();
     }
+    served.credentials.leave(&credential);
     let gone = format!("{}; Max-Age=0", set_cookie(&served, ""));
     ([(SET_COOKIE, gone)], StatusCode::NO_CONTENT).into_response()
 }

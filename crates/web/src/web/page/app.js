@@ -12,7 +12,6 @@ import { Lists } from "./lists.js";
 import { MapView } from "./map/map.js";
 import { setOrder } from "./marks.js";
 import { Notify } from "./notify.js";
-import { Replays } from "./replays.js";
 import { ReviewView } from "./review/review.js";
 import { State, isRunning } from "./state.js";
 import { TeamView } from "./team/team.js";
@@ -45,7 +44,7 @@ export class App {
     this.notify = new Notify(this.state);
     this.wire = new Wire(() => localStorage.getItem(TOKEN), {
       joined: (answer) => this.joined(answer),
-      line: (line) => (line.replay ? this.replays.line(line) : this.state.line(line)),
+      line: (line) => (line.replay ? this.replayed?.(line) : this.state.line(line)),
       changed: () => this.changed("link"),
       refused: (shown) => {
         // Another tab may have a newer one.
@@ -53,7 +52,8 @@ export class App {
         noAccess(this.owner);
       },
     });
-    this.replays = new Replays(this.wire);
+    /** Hears the lines of the replay that is being read; one at a time. */
+    this.replayed = null;
     this.lists = new Lists(this.wire, this.state);
     this.header = new Header(this);
     this.views = {

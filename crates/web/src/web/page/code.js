@@ -1,9 +1,9 @@
 // Owns how code is shown: its language, a way to copy it, and the colours that the server's grammars give it.
 
 import { notice } from "./dialog.js";
-import { button, fill, h } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { line, lookup, plain } from "./format.js";
-import { icon } from "./icons.js";
+import { iconButton } from "./icons.js";
 
 /** Characters that the server is asked to colour. */
 const LONGEST_COLOURED = 64 * 1024;
@@ -54,7 +54,7 @@ export function copyButton(textOf, label = "Copy") {
       notice("This browser does not let the page copy. Select the text, and copy it by hand.", true);
     }
   };
-  return button(icon("copy"), copy, { class: "quiet icon-only copy", title: label, "aria-label": label });
+  return iconButton("copy", label, copy, { class: "quiet icon-only copy" });
 }
 
 /** What is to be coloured as soon as it is seen. */
@@ -83,15 +83,12 @@ const kept = new Map();
 let size = 0;
 let asked = 0;
 const waiting = [];
-/** Apps whose team is of a version that colours nothing. */
-const plainApps = new WeakSet();
 
 function keyOf({ source, text }) {
   return `${source.path ?? ""}\n${source.language ?? ""}\n${text}`;
 }
 
 async function ask(code, what) {
-  if (plainApps.has(what.app)) return;
   if (asked >= MOST_ASKED) {
     waiting.push([code, what]);
     if (waiting.length > MOST_WAITING) waiting.shift();
@@ -101,8 +98,8 @@ async function ask(code, what) {
   try {
     const tokens = kept.get(keyOf(what)) ?? (await tokensOf(what));
     draw(code, what, tokens);
-  } catch (error) {
-    if (error.isUnknownMethod) plainApps.add(what.app);
+  } catch {
+    // It stays plain.
   } finally {
     asked -= 1;
     let next;

@@ -68,12 +68,9 @@ function hunkView(file, at, path, app) {
   const more = button("", () => grow());
   const grow = () => {
     const part = hunk.lines.slice(shown, shown + PAGE_LINES);
-    const rows = part.map(lineView);
+    const rows = part.map((it) => lineView(it.mark, it.after || it.before, it.text));
     body.append(...rows);
-    const side = (marks) =>
-      rows.filter((_, at) => marks.includes(part[at].mark)).map((row) => ({ code: row.lastChild, text: row.lastChild.textContent }));
-    colouredLines(app, file.path, side(["+", " "]));
-    colouredLines(app, file.path, side(["-"]));
+    colourRows(app, file.path, rows);
     shown += PAGE_LINES;
     more.textContent = `${counted(Math.max(0, hunk.lines.length - shown), "more line")} of this hunk`;
     more.hidden = shown >= hunk.lines.length;
@@ -91,15 +88,25 @@ function hunkView(file, at, path, app) {
 const NOTES = lookup({ "new file mode": "new", "deleted file mode": "removed" });
 const KINDS = { "+": "plus", "-": "minus", " ": "same" };
 
-function lineView(it) {
-  const text = cut(plain(it.text), LONGEST_LINE);
-  return h(
+export function lineView(mark, number, text) {
+  const el = h(
     "div",
-    { class: `line ${KINDS[it.mark]}` },
-    h("span", { class: "no", "aria-hidden": "true" }, it.after || it.before || ""),
-    h("span", { class: "sign" }, it.mark),
-    h("code", null, text),
+    { class: `line ${KINDS[mark] ?? "none"}` },
+    h("span", { class: "no", "aria-hidden": "true" }, number || ""),
+    h("span", { class: "sign" }, mark),
+    h("code", null, cut(plain(text), LONGEST_LINE)),
   );
+  el.mark = mark;
+  return el;
+}
+
+/** Colours the lines in rows: those of the new text, and those of the old. */
+export function colourRows(app, path, rows) {
+  const all = rows.flatMap((row) => [...row.querySelectorAll("code")]);
+  for (const marks of ["+ ", "-"]) {
+    const side = all.filter((code) => marks.includes(code.parentElement.mark || "none"));
+    colouredLines(app, path, side.map((code) => ({ code, text: code.textContent })));
+  }
 }
 
 /** `n` and `N` go from hunk to hunk. */

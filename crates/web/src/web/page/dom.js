@@ -1,5 +1,7 @@
 // Owns how elements are made: text is always a text node, and no attribute runs anything.
 
+import { ago, clock } from "./format.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const SVG_NAMES = new Set(["svg", "g", "rect", "path", "circle", "line", "text", "title", "polygon"]);
 
@@ -49,33 +51,23 @@ export function button(text, press, props = {}) {
   return h("button", { type: "button", ...props, on: { click, ...props.on } }, text);
 }
 
-/** A table with a caption for those who hear it. `rows` are arrays of cells. */
-export function table(caption, heads, rows, props = {}) {
-  return h(
-    "table",
-    props,
-    h("caption", { class: "hidden" }, caption),
-    h(
-      "thead",
-      null,
-      h(
-        "tr",
-        null,
-        heads.map((head) => h("th", { scope: "col" }, head)),
-      ),
-    ),
-    h(
-      "tbody",
-      null,
-      rows.map((cells) =>
-        h(
-          "tr",
-          null,
-          cells.map((cell) => h("td", null, cell)),
-        ),
-      ),
-    ),
-  );
+/** A button with its key; its name is what it does, and `aria-keyshortcuts` tells the key. */
+export function keyButton(key, text, press, props) {
+  return button([kbd(key), " ", text], press, { "aria-keyshortcuts": key, ...props });
+}
+
+export function kbd(key) {
+  return h("kbd", { "aria-hidden": "true" }, key);
+}
+
+/** A moment as how long ago it is, which `age` keeps true; its title has the moment. */
+export function timeOf(at, name, now) {
+  return h("time", { class: name, title: clock(at), data: { at } }, ago(at, now));
+}
+
+/** Tells how long ago it is now, and builds nothing anew. */
+export function age(el, now) {
+  for (const time of el.querySelectorAll("time[data-at]")) setText(time, ago(Number(time.dataset.at), now));
 }
 
 /**

@@ -10,8 +10,11 @@ const PLACES = ".view, #inbox";
 let last = null;
 let places = [];
 
-const isSeen = (el) => el.isConnected && el.checkVisibility({ visibilityProperty: true });
-const takes = (el) => !el.disabled && isSeen(el);
+// Older browsers have no `checkVisibility`.
+const isSeen = (el) =>
+  el.isConnected && (el.checkVisibility?.({ visibilityProperty: true }) ?? el.getClientRects().length > 0);
+// A field for text brings up the keyboard of a phone: it takes the focus only of one.
+const takes = (el) => !el.disabled && isSeen(el) && (el.tagName !== "TEXTAREA" || last.tagName === "TEXTAREA");
 const takersIn = (el) => (el.matches(TAKERS) ? [el] : []).concat(...el.querySelectorAll(TAKERS));
 
 /** Begins to look after the focus. */

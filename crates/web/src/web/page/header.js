@@ -1,7 +1,7 @@
 // Owns the head of the page: the team's name, what waits, whether what is shown is live, the tabs.
 
-import { fill, h, setText } from "./dom.js";
-import { duration, line } from "./format.js";
+import { fill, h, kbd, setText } from "./dom.js";
+import { cut, duration, line } from "./format.js";
 import { help } from "./help.js";
 import { icon } from "./icons.js";
 
@@ -19,7 +19,6 @@ const VIEWS = [
 export class Header {
   constructor(app) {
     this.app = app;
-    this.lostAt = 0;
     const id = (name) => document.getElementById(name);
     this.team = id("team-name");
     this.link = id("link");
@@ -30,7 +29,7 @@ export class Header {
     this.badge = h("span", { class: "badge" });
     this.inbox = id("inbox-toggle");
     this.waits = h("span", { class: "hidden" });
-    fill(this.inbox, icon("inbox"), h("span", null, "Inbox"), this.badge, this.waits, h("kbd", { "aria-hidden": "true" }, "i"));
+    fill(this.inbox, icon("inbox"), h("span", null, "Inbox"), this.badge, this.waits, kbd("i"));
     this.inbox.addEventListener("click", () => app.inbox.toggle());
     this.inbox.setAttribute("aria-keyshortcuts", "i");
     this.bell = id("bell");
@@ -45,7 +44,7 @@ export class Header {
           { href: `#${name}`, data: { tab: name }, "aria-keyshortcuts": String(at + 1) },
           icon(name),
           title,
-          h("kbd", { "aria-hidden": "true" }, String(at + 1)),
+          kbd(String(at + 1)),
         ),
       ),
     );
@@ -112,8 +111,7 @@ export class Header {
     const text = said.replace(/^the journal .*? (is larger|deletes) /, "the journal $1 ");
     this.journalTag.hidden = !text;
     this.journalTag.title = said;
-    const isLong = text.length > JOURNAL_LENGTH;
-    setText(this.journalTag, isLong ? `${text.slice(0, JOURNAL_LENGTH)}…` : text);
+    setText(this.journalTag, cut(text, JOURNAL_LENGTH));
   }
 
   /** The title counts what waits, also while the page is not seen. */

@@ -18,7 +18,7 @@ const MOST_PAST = 20_000;
 const FORGOTTEN = 2_000;
 /** Accesses of one agent to one file are noted apart from this distance on. */
 const APART_MS = 3_000;
-/** Accesses whose state is kept, by agent and path. */
+/** Agents and paths of which is kept how their accesses stand. */
 const MOST_DECIDED = 10_000;
 const STANDS = lookup({ pending: "waits", denied: "blocked", expired: "blocked" });
 
@@ -33,17 +33,13 @@ export class Heat {
     this.sessions = new Map();
     /** By path: the touches by session. */
     this.files = new Map();
-    /** By agent: the last turn with an access. */
-    this.turns = new Map();
     this.nodes = 0;
-    this.leftOut = 0;
     /** Paths that changed since somebody last took them; null: everything did. */
     this.changed = new Set();
     /** By path: how many accesses this page has heard of. */
     this.counts = new Map();
     this.past = new Past();
-    /** By agent and path: how the last access stands that was blocked there. */
-    this.decided = new Map();
+    this.decided = new Decided();
     this.generation = 0;
   }
 
@@ -56,6 +52,7 @@ export class Heat {
     for (const [key, session] of this.sessions) {
       if (session.generation !== this.generation) this.drop(key);
     }
+    this.past.isSettled = true;
   }
 
   snapshot(line) {
@@ -78,27 +75,20 @@ export class Heat {
   }
 
   /** Takes a `blocked` line: maps tell that an access was blocked, and not what became of it. */
-  blocked({ agent_id: agent, path, status, sweep, timestamp_ms: at }) {
+  blocked({ agent_id: agent, path, id, status, sweep }) {
     if (!agent || sweep || typeof path !== "string") return;
-    const key = accessKey(agent, path);
-    const action = standsAs(status);
-    if (this.decided.get(key) === action) return;
-    this.decided.delete(key);
-    this.decided.set(key, action);
-    if (this.decided.size > MOST_DECIDED) this.decided.delete(this.decided.keys().next().value);
-    const when = action === "waits" ? at : Date.now();
-    this.past.add({ when: Math.max(when, this.past.from), path, agent, action });
+    const access = { agent, path, id, action: standsAs(status) };
+    if (!this.decided.take(access)) return;
+    this.past.add(access);
     this.mark(path);
   }
 
   /** Takes all that waits: an access that does not any more has ended while nobody heard of it. */
   waits(lines) {
-    const keys = new Set([...lines].map((it) => accessKey(it.agent_id, it.path)));
-    for (const [key, action] of [...this.decided]) {
-      if (action !== "waits" || keys.has(key)) continue;
-      const at = key.indexOf("\n");
-      this.blocked({ agent_id: key.slice(0, at), path: key.slice(at + 1), status: "missed" });
-    }
+    const ids = new Set();
+    for (const line of lines) (this.blocked(line), ids.add(line.id));
+    for (const { agent, path, id } of this.decided.waiting())
+      if (!ids.has(id)) this.blocked({ agent_id: agent, path, id, status: "missed" });
   }
 
   put(key, line, nodes) {
@@ -129,15 +119,10 @@ export class Heat {
     const path = node.path;
     if (typeof path !== "string") return;
     if (!session.paths.has(path)) {
-      if (this.nodes >= MOST_NODES) return void (this.leftOut += 1);
+      if (this.nodes >= MOST_NODES) return;
       session.paths.add(path);
       this.nodes += 1;
     }
-    if (
-      node.turn_accessed > (this.turns.get(agent) ?? -1) &&
-      (this.turns.size < MOST_SESSIONS || this.turns.has(agent))
-    )
-      this.turns.set(agent, node.turn_accessed);
     let file = this.files.get(path);
     if (!file) this.files.set(path, (file = new Map()));
     const before = file.get(key);
@@ -163,16 +148,16 @@ export class Heat {
     const isAccess = before?.at !== touch.at;
     const isOther = before?.inContext !== touch.inContext || before?.action !== touch.action;
     if (!isOther && (!isAccess || touch.at - touch.noted < APART_MS)) return;
-    touch.noted = isAccess ? touch.at : Date.now();
+    touch.noted = touch.at;
     // The symbols are many, and of now.
-    this.past.add({ when: Math.max(touch.noted, this.past.from), path, key, touch: { ...touch, symbols: [] } });
+    this.past.add({ path, key, touch: { ...touch, symbols: [] } });
   }
 
   remove(key, session, path) {
     if (!session.paths.delete(path)) return;
     this.nodes -= 1;
     const file = this.files.get(path);
-    if (file?.delete(key)) this.past.add({ when: Date.now(), path, key, touch: null });
+    if (file?.delete(key)) this.past.add({ path, key, touch: null });
     if (file && !file.size) {
       this.files.delete(path);
       this.counts.delete(path);
@@ -193,29 +178,6 @@ export class Heat {
   of(path) {
     const file = this.files.get(path);
     return file ? sumOf(path, file, this.decided) : null;
-  }
-
-  /** The `most` hottest files; of equal ones the last accessed first. */
-  hottest(most) {
-    const order = (a, b) => b.heat - a.heat || b.at - a.at || (a.path < b.path ? -1 : 1);
-    let best = [];
-    let least = -1;
-    for (const [path, file] of this.files) {
-      let heat = 0;
-      let at = 0;
-      for (const touch of file.values()) {
-        if (touch.heat > heat) heat = touch.heat;
-        if (touch.at > at) at = touch.at;
-      }
-      if (heat < least) continue;
-      best.push({ path, heat, at });
-      // Most files are cold: few are ever sorted.
-      if (best.length >= most * 8) ((best = best.sort(order).slice(0, most)), (least = best.at(-1).heat));
-    }
-    return best
-      .sort(order)
-      .slice(0, most)
-      .map((it) => this.of(it.path));
   }
 
   /** The `most` files that were accessed last, the latest first. */
@@ -245,30 +207,55 @@ export class Heat {
   }
 }
 
+/** What became of blocked accesses, by agent and path: which wait, and how the last other one stands. */
+class Decided {
+  constructor() {
+    this.byKey = new Map();
+  }
+
+  /** Takes how an access stands; false: that is known. */
+  take(access) {
+    const { agent, path, id, action } = access;
+    const key = `${agent}\n${path}`;
+    const known = this.byKey.get(key) ?? { waits: new Map(), last: {} };
+    const { waits, last } = known;
+    if (action === "waits" ? waits.has(id) : !waits.delete(id) && last.id === id && last.action === action) return false;
+    if (action === "waits") waits.set(id, access);
+    else known.last = access;
+    this.byKey.delete(key);
+    this.byKey.set(key, known);
+    if (this.byKey.size > MOST_DECIDED) this.byKey.delete(this.byKey.keys().next().value);
+    return true;
+  }
+
+  of(agent, path) {
+    const known = this.byKey.get(`${agent}\n${path}`);
+    return known?.waits.size ? "waits" : known?.last.action;
+  }
+
+  waiting() {
+    return [...this.byKey.values()].flatMap(({ waits }) => [...waits.values()]);
+  }
+}
+
 /** What happened to files since the page was opened, as far as it is kept. */
 class Past {
   constructor() {
-    /** Of what was before, only the end is known. */
+    /** Of what was before, only the end is known: all that is heard until the lists are there. */
     this.from = Date.now();
+    /** By time. */
     this.entries = [];
-    this.isSorted = true;
+    this.isSettled = false;
     /** Grows with each entry. */
     this.version = 0;
   }
 
+  /** Adds what this page has just heard of. All has the time of this page: that of the team is another clock. */
   add(entry) {
-    if (!Number.isFinite(entry.when)) return;
-    if (entry.when < (this.entries.at(-1)?.when ?? 0)) this.isSorted = false;
+    entry.when = this.isSettled ? Date.now() : this.from;
     this.entries.push(entry);
     this.version += 1;
-    if (this.entries.length > MOST_PAST) this.sorted().splice(0, FORGOTTEN);
-  }
-
-  /** The entries by time. */
-  sorted() {
-    if (!this.isSorted) this.entries.sort((a, b) => a.when - b.when);
-    this.isSorted = true;
-    return this.entries;
+    if (this.entries.length > MOST_PAST) this.entries.splice(0, FORGOTTEN);
   }
 
   /**
@@ -277,15 +264,12 @@ class Past {
    */
   at(moment) {
     const files = new Map();
-    const decided = new Map();
-    const waiting = new Map();
-    for (const { when, path, key, touch, agent, action } of this.sorted()) {
+    const decided = new Decided();
+    for (const entry of this.entries) {
+      const { when, path, key, touch } = entry;
       if (when > moment) break;
-      if (action) {
-        const access = accessKey(agent, path);
-        decided.set(access, action);
-        if (action === "waits") waiting.set(access, { path, agent, at: when });
-        else waiting.delete(access);
+      if (entry.action) {
+        decided.take(entry);
         continue;
       }
       let file = files.get(path);
@@ -295,7 +279,7 @@ class Past {
     }
     const sums = new Map();
     for (const [path, file] of files) if (file.size) sums.set(path, sumOf(path, file, decided));
-    for (const { path, agent, at } of waiting.values())
+    for (const { path, agent, when: at } of decided.waiting())
       sums.set(path, withWaiting(sums.get(path) ?? null, path, { agents: [agent], at }));
     return sums;
   }
@@ -308,10 +292,6 @@ function latestOf(files, most) {
 /** The state of an access on a map, by its status: it waits, was refused, or has its status. */
 export function standsAs(status) {
   return STANDS[status] ?? String(status);
-}
-
-function accessKey(agent, path) {
-  return `${agent}\n${path}`;
 }
 
 /**
@@ -334,7 +314,7 @@ function sumOf(path, file, decided) {
   const sum = { path, heat: 0, action: "", at: 0, touches: [] };
   for (const it of file.values()) {
     if (it.isMerged && file.size > 1) continue;
-    const action = it.action === "blocked" && decided.get(accessKey(it.agent, path));
+    const action = it.action === "blocked" && decided.of(it.agent, path);
     const touch = action ? { ...it, action } : it;
     if (touch.heat > sum.heat) sum.heat = touch.heat;
     if (touch.at >= sum.at) ((sum.at = touch.at), (sum.action = touch.action));

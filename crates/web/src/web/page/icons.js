@@ -1,6 +1,6 @@
 // Owns the icons: lines of our own on a grid of 24.
 
-import { h } from "./dom.js";
+import { button, h } from "./dom.js";
 import { lookup } from "./format.js";
 
 const PATHS = lookup({
@@ -52,4 +52,9 @@ const PATHS = lookup({
 export function icon(name, label) {
   const props = label ? { role: "img", "aria-label": label } : { "aria-hidden": "true" };
   return h("svg", { class: "icon", viewBox: "0 0 24 24", ...props }, h("path", { d: PATHS[name] ?? PATHS.file }));
+}
+
+/** A button that is an icon alone; its name is told. */
+export function iconButton(name, label, press, props) {
+  return button(icon(name), press, { class: "quiet icon-only", title: label, "aria-label": label, ...props });
 }

@@ -45,7 +45,7 @@ export class Log {
         this.entries.some(
           (have) => have.agent === it.agent && have.text === it.text && Math.abs(have.at - it.at) < NEAR_MS,
         );
-      const entries = events.map(entryOf).reverse().filter((it) => isLast(it) && !isHere(it)).reverse();
+      const entries = events.map(entryOfEvent).reverse().filter((it) => isLast(it) && !isHere(it)).reverse();
       entries.splice(0, entries.length - room);
       for (const entry of [...entries].reverse()) entry.n = n -= 1;
       this.entries = [...entries, ...this.entries];
@@ -75,20 +75,10 @@ export class Log {
 
   /** Adds an entry for a line, if it is an event. */
   line(line) {
-    const described = WORDS[line.type]?.(line);
-    if (!described) return false;
-    const [state, text] = described;
     const first = line.agents?.[0];
     const agent = line.agent_id ?? first?.agent_id ?? first ?? "";
-    const entry = {
-      n: this.next,
-      at: line.timestamp_ms ?? Date.now(),
-      agent,
-      state,
-      text: cut(oneLine(text), LONGEST),
-      sweep: line.sweep ? line.id : null,
-      noise: noiseOf(line),
-    };
+    const entry = entryOf(line, this.next, agent, line.timestamp_ms ?? Date.now());
+    if (!entry) return false;
     // What counts up is one entry.
     if (line.sweep) this.entries = this.entries.filter((it) => it.sweep !== line.id);
     // A team says some things twice around the time of the connect.
@@ -103,17 +93,18 @@ export class Log {
   }
 }
 
-/** The entry of an event of the journal, as that of its line. */
-function entryOf({ type, payload, turn, agent_id: agent, session_id: session, timestamp: at }) {
-  const fields = payload ?? {};
-  const line = { ...fields, id: fields.blocked_id, turn };
-  const kind = lookup({ "agent.state": "agent", blocked: "blocked", "turn.end": "turn", "turn.failed": "turn" });
-  const described = kind[type] && WORDS[kind[type]](line);
-  if (!described) return null;
-  const [state, text] = described;
+function entryOf(line, n, agent, at) {
+  const [state, text] = WORDS[line.type]?.(line) ?? [];
+  if (text === undefined) return null;
   const sweep = line.sweep ? line.id : null;
-  const noise = noiseOf({ ...line, session_id: session ?? "" });
-  return { n: 0, at, agent: agent ?? "", state, text: cut(oneLine(text), LONGEST), sweep, noise };
+  return { n, at, agent, state, text: cut(oneLine(text), LONGEST), sweep, noise: noiseOf(line) };
+}
+
+/** The entry of an event of the journal, as that of its line. */
+function entryOfEvent({ type, payload, turn, agent_id: agent, session_id: session, timestamp: at }) {
+  const kind = { "agent.state": "agent", blocked: "blocked", "turn.end": "turn", "turn.failed": "turn" }[type];
+  const line = { ...payload, id: payload?.blocked_id, turn, session_id: session ?? "", type: kind };
+  return entryOf(line, 0, agent ?? "", at);
 }
 
 /** How many refusals that views fold a line stands for: harmless, or in passing outside of turns, and aside. */

@@ -75,14 +75,13 @@ function tableOf({ sides, head, rows, more }) {
   );
 }
 
-const NAMES = { strong: "strong", em: "em", del: "del" };
 
 /** The nodes of inline parts; a link in a link is its text. */
 function words(list, isLink = false) {
   return list.map((it) => {
     if (typeof it === "string") return it;
     if (it.kind === "code") return h("code", null, it.text);
-    if (it.kind !== "link") return h(NAMES[it.kind], null, words(it.children, isLink));
+    if (it.kind !== "link") return h(it.kind, null, words(it.children, isLink));
     return isLink ? words(it.children, true) : link(it.address, words(it.children, true));
   });
 }

@@ -3,13 +3,10 @@
 import { h } from "./dom.js";
 import { line } from "./format.js";
 
-/** Readable on dark and on light; as `--agent-N` in the style sheet, and here for what is painted. */
-const COLORS = ["#3fb6d8", "#4cb560", "#c678dd", "#6f8ff2", "#d6a12b", "#ef7f6d", "#2bb8a3", "#e56aa6"];
-/** Shapes, in the order of the shader in `map/gl.js`. */
-const MARKS = ["●", "▲", "■", "◆", "✚", "★", "▼"];
-
-export const COLOR_COUNT = COLORS.length;
-export const MARK_COUNT = MARKS.length;
+/** Colours of agents: `--agent-N` of the style sheet. */
+export const AGENT_COLORS = 8;
+/** Shapes, in the order of those in `map/flat.js`. */
+const MARKS = "●▲■◆✚★▼";
 
 /** Places of agents in the configuration, from 0; told by `setOrder`. */
 let places = new Map();
@@ -30,21 +27,22 @@ export function placeOf(agent) {
   return sum % 56;
 }
 
-export function colorOf(agent) {
-  return COLORS[placeOf(agent) % COLORS.length];
+function markOf(agent) {
+  return MARKS[placeOf(agent) % MARKS.length];
 }
 
-export function markOf(agent) {
-  return MARKS[placeOf(agent) % MARKS.length];
+/** The numbers of an agent's colour and mark, for what is painted. */
+export function paintOf(agent) {
+  const place = placeOf(agent);
+  return { color: place % AGENT_COLORS, mark: 1 + (place % MARKS.length) };
 }
 
 /** The mark and the name of an agent; its title has the whole name where there is no room for it. */
 export function agentName(agent, props = {}) {
-  const place = placeOf(agent) % COLORS.length;
   const name = line(agent);
   return h(
     "span",
-    { class: `agent agent-${place}`, title: name, ...props },
+    { class: `agent agent-${placeOf(agent) % AGENT_COLORS}`, title: name, ...props },
     h("span", { class: "mark", "aria-hidden": "true" }, markOf(agent)),
     h("span", { class: "name" }, name),
   );

@@ -1,7 +1,7 @@
 // Owns menus: a button that shows a short list, and closes it again.
 
-import { button, fill, h } from "./dom.js";
-import { icon } from "./icons.js";
+import { h } from "./dom.js";
+import { iconButton } from "./icons.js";
 
 let count = 0;
 
@@ -10,13 +10,8 @@ export class Menu {
   constructor(label, items, ...more) {
     const id = `menu-${(count += 1)}`;
     this.list = h("div", { class: "list", id, hidden: true }, items, more);
-    this.button = button("", () => (this.list.hidden ? this.open() : this.close()), {
-      class: "quiet icon-only",
-      "aria-label": label,
-      "aria-expanded": "false",
-      "aria-controls": id,
-    });
-    fill(this.button, icon("more"));
+    const press = () => (this.list.hidden ? this.open() : this.close());
+    this.button = iconButton("more", label, press, { "aria-expanded": "false", "aria-controls": id });
     this.element = h(
       "div",
       {

@@ -19,9 +19,6 @@ const MOST_COMMANDS = 100;
 /** Ids of what was decided while a list is on its way. */
 const MOST_DECIDED = 10_000;
 
-/** What a view can ask to hear of. */
-export const TOPICS = ["agents", "waiting", "budgets", "heat", "graph", "log", "said", "overlaps", "link"];
-
 export class State {
   /** @param {(topic: string, line?: Object) => void} changed hears of each change at once */
   constructor(changed) {
@@ -35,8 +32,6 @@ export class State {
     /** By agent; the empty name is the team's. */
     this.budgets = new Map();
     this.overlaps = new Map();
-    /** By agent: the number of the turn that ended last. */
-    this.turns = new Map();
     this.heat = new Heat();
     this.graph = new Graph();
     this.log = new Log();
@@ -93,10 +88,10 @@ export class State {
 
   /** Takes a line of the port. */
   line(line) {
-    const take = LINES[line.type];
-    if (!take || line.replay) return;
+    if (line.replay) return;
     if (this.log.line(line)) this.changed("log");
-    take(this, line);
+    if (FOLDED[line.type]) this.fold(...FOLDED[line.type], line);
+    else this[LINES[line.type]]?.(line);
   }
 
   agent(line) {
@@ -113,7 +108,7 @@ export class State {
     if (line.type !== "blocked") return;
     this.heat.blocked(line);
     this.activity.blocked(line);
-    this.fold("said", this.said, "blocked", line);
+    this.fold("said", "blocked", line);
   }
 
   wait(line) {
@@ -138,7 +133,7 @@ export class State {
   update(line) {
     this.activity.update(line);
     if (line.update?.sessionUpdate === "available_commands_update") this.offers(line.agent_id, line.update.availableCommands);
-    this.fold("said", this.said, "update", line);
+    this.fold("said", "update", line);
   }
 
   /** Keeps the commands that an agent offers: as it announces them, or as the team has them. */
@@ -152,23 +147,24 @@ export class State {
   turn(line) {
     this.activity.ended(line);
     this.said.turn(line);
-    if (this.turns.size < MOST_AGENTS || this.turns.has(line.agent_id))
-      this.turns.set(line.agent_id, line.turn);
     this.changed("said", line);
     this.changed("agents", line);
   }
 
   usage(line) {
-    const agent = this.agents.get(line.agent_id);
-    const session = agent?.sessions?.find((it) => it.session_id === line.session_id);
+    const session = this.session(line);
     const { used, size, cost, spent } = line;
     if (session && line.session_mode !== "orchestrator") Object.assign(session, { used, size, cost, spent });
     this.changed("agents", line);
   }
 
+  session({ agent_id: agent, session_id: id }) {
+    return this.agents.get(agent)?.sessions?.find((it) => it.session_id === id);
+  }
+
   /** Keeps what is chosen in a session. */
   options(line) {
-    const session = this.agents.get(line.agent_id)?.sessions?.find((it) => it.session_id === line.session_id);
+    const session = this.session(line);
     if (session) session.chosen = line.chosen;
     this.changed("agents", line);
   }
@@ -190,9 +186,9 @@ export class State {
     this.changed("heat");
   }
 
-  fold(topic, part, method, line) {
-    part[method](line);
-    this.changed(topic, line);
+  fold(part, method, line) {
+    this[part][method](line);
+    this.changed(part, line);
   }
 
   lagged(line) {
@@ -241,23 +237,25 @@ export class State {
 }
 
 const LINES = lookup({
-  agent: (state, line) => state.agent(line),
-  blocked: (state, line) => state.blocked(line),
-  conflict: (state, line) => state.blocked(line),
-  budget: (state, line) => state.budget(line),
-  turn: (state, line) => state.turn(line),
-  usage: (state, line) => state.usage(line),
-  overlap: (state, line) => state.overlap(line),
-  snapshot: (state, line) => state.snapshot(line),
-  delta: (state, line) => state.fold("heat", state.heat, "delta", line),
-  graph: (state, line) => state.fold("graph", state.graph, "whole", line),
-  graph_delta: (state, line) => state.fold("graph", state.graph, "delta", line),
-  session_update: (state, line) => state.update(line),
-  report: (state, line) => state.fold("said", state.said, "report", line),
-  lagged: (state, line) => state.lagged(line),
-  options: (state, line) => state.options(line),
-  loop: () => {},
-  task: () => {},
+  agent: "agent",
+  blocked: "blocked",
+  conflict: "blocked",
+  budget: "budget",
+  turn: "turn",
+  usage: "usage",
+  overlap: "overlap",
+  snapshot: "snapshot",
+  session_update: "update",
+  lagged: "lagged",
+  options: "options",
+});
+
+/** The part that takes a line, which is the topic, too, and its method. */
+const FOLDED = lookup({
+  delta: ["heat", "delta"],
+  graph: ["graph", "whole"],
+  graph_delta: ["graph", "delta"],
+  report: ["said", "report"],
 });
 
 /** The agent that a line is of: a conflict names its writer first. */

@@ -6,6 +6,20 @@ import { count, line, lookup, money, objects, short, textOf } from "./format.js"
 const LONGEST_WORD = 40;
 
 /** What came of a turn: its tone, icon and words. They are those of `top`, too. */
+/** Kinds of tool calls: the icon, and the word. */
+export const KINDS = lookup({
+  read: ["read", "read"],
+  edit: ["edit", "edit"],
+  write: ["edit", "edit"],
+  delete: ["delete", "deletion"],
+  move: ["file", "move"],
+  search: ["search", "search"],
+  execute: ["terminal", "command"],
+  fetch: ["link", "fetch"],
+  think: ["think", "thought"],
+  message: ["message", "message"],
+});
+
 const OUTCOMES = lookup({
   end_turn: ["good", "check", "done"],
   cancelled: ["none", "stop", "cancelled"],

@@ -1,7 +1,7 @@
 // Owns who wrote each line of a file, and how a file is picked.
 
-import { button, fill, h, setText } from "../dom.js";
-import { ago, clock, cut, isAside, line, plain, turnName } from "../format.js";
+import { button, fill, h, setText, timeOf } from "../dom.js";
+import { cut, isAside, line, plain, turnName } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
@@ -138,7 +138,7 @@ export class Blame {
           agent ? agentName(agent) : h("span", { class: "dim" }, "outside the team"),
           full !== path && h("span", { class: "dim" }, " in its worktree"),
         ),
-        h("td", { class: "number dim" }, h("time", { title: clock(at) }, ago(at))),
+        h("td", { class: "number dim" }, timeOf(at)),
       ),
     );
     fill(
@@ -270,7 +270,7 @@ export class Blame {
       { class: isFirst ? "first" : "", title: cut(line(it.prompt ?? ""), 300) || null, data: { block } },
       h("td", { class: "who" }, who),
       h("td", { class: "who dim" }, isFirst && Number.isFinite(it.turn) ? turnName(it.turn) : ""),
-      h("td", { class: "who dim" }, at && h("time", { title: clock(at) }, ago(at))),
+      h("td", { class: "who dim" }, at && timeOf(at)),
       h("td", { class: "no" }, it.line),
       h("td", null, h("code", null, cut(plain(it.text), LONGEST_LINE))),
     );
@@ -298,7 +298,7 @@ export class Blame {
       this.of,
       this.who({ agent_id: agent, by }),
       isTurn && h("span", { class: "dim" }, turnName(turn)),
-      block.at && h("time", { class: "dim", title: clock(block.at) }, ago(block.at)),
+      block.at && timeOf(block.at, "dim"),
       h("span", { class: "asked" }, why || h("span", { class: "dim" }, agent ? "without a prompt" : "")),
       isTurn && h("a", { class: "button", href: changesAt(agent, session, turn) }, icon("review"), "Changes"),
     );

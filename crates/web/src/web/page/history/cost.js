@@ -5,7 +5,6 @@ import { count, counted, cut, line, money, turnName } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
-import { bar } from "./bars.js";
 import { changesAt } from "../turns.js";
 import { Sums, dayOf, dayStart, isUnknown, weekOf, weight } from "./sums.js";
 
@@ -28,8 +27,7 @@ export class Cost {
     this.timer = 0;
     this.status = h("p", { class: "hint", role: "status" });
     this.body = h("div", { class: "costs" });
-    const again = button("", () => this.read(), { class: "quiet" });
-    fill(again, icon("again"), "Read again");
+    const again = button([icon("again"), "Read again"], () => this.read(), { class: "quiet" });
     fill(
       (this.element = h("section", { class: "part", "aria-label": "Cost", hidden: true })),
       this.body,
@@ -245,4 +243,14 @@ function atLeast(text, missing, what) {
 function unknown(sum) {
   const why = "The agent does not report it, or its turn has not ended";
   return sum.turns ? h("span", { class: "dim unknown", title: why }, "unknown") : h("span", { class: "dim" }, "–");
+}
+
+/** One bar, for its row of a table. */
+function bar(share) {
+  const width = Math.max(share > 0 ? 1 : 0, Math.min(1, share) * 100);
+  return h(
+    "svg",
+    { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+    h("rect", { width, height: 10 }),
+  );
 }

@@ -1,6 +1,6 @@
 // Owns how the journal is read: in pages, as turns, and the files that a turn changed.
 
-import { begin, cut, line, short, textOf, whole } from "../format.js";
+import { cut, line, short, textOf, whole } from "../format.js";
 import { isRunning } from "../state.js";
 
 /** Events that are read at once by a view; the journal may have more. */
@@ -22,45 +22,23 @@ const MOST_ASKED = 4;
 const TURN_TYPES = ["message.user", "turn.end", "turn.failed", "usage.spent", "session.end"];
 
 /**
- * All events of a kind, in pages.
+ * Reads events, page by page.
  * @param {Object} app
- * @param {Object} params of `list_events`
+ * @param {Object} params of `list_events`; with `last` the last come first
  * @param {(event: Object) => void} take
  * @param {() => boolean} goesOn false ends it
  * @returns {Promise<boolean>} whether there are more than were read
  */
 export async function eachEvent(app, params, take, goesOn = () => true) {
-  let after;
+  const from = params.last ? "before" : "after";
+  let place;
   for (let read = 0; read < MOST_EVENTS;) {
-    const { events, next } = await app.call("list_events", {
-      ...params,
-      limit: 1000,
-      ...(after && { after }),
-    });
+    const { events, next } = await app.call("list_events", { ...params, limit: 1000, ...(place && { [from]: place }) });
+    if (params.last) events.reverse();
     events.forEach(take);
     read += events.length;
-    after = next;
+    place = next;
     if (!next || !goesOn()) return false;
-  }
-  return true;
-}
-
-/**
- * The last events of a kind, the last first.
- * @param {Object} app
- * @param {Object} params of `list_events`
- * @param {(event: Object) => void} take
- * @returns {Promise<boolean>} whether there are older ones than were read
- */
-export async function eachEventBack(app, params, take) {
-  let before;
-  for (let read = 0; read < MOST_EVENTS;) {
-    const asked = { ...params, last: true, limit: 1000, ...(before && { before }) };
-    const { events, next } = await app.call("list_events", asked);
-    events.reverse().forEach(take);
-    read += events.length;
-    before = next;
-    if (!next) return false;
   }
   return true;
 }
@@ -260,7 +238,7 @@ export class Files {
 /** What a diff has, in numbers. */
 export function countsOf({ files }) {
   const sum = (name) => files.reduce((all, it) => all + (it[name] ?? 0), 0);
-  return { files: files.length, added: sum("added"), removed: sum("removed"), first: begin(files[0]?.path ?? "", 500) };
+  return { files: files.length, added: sum("added"), removed: sum("removed") };
 }
 
 /** The prompts of a session, by turn; those of the last sessions are kept. */

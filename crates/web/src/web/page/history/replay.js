@@ -1,6 +1,6 @@
 // Owns the scrubber: the map as it was, of the whole team or of one session.
 
-import { button, fill, h, setText } from "../dom.js";
+import { button, fill, h, kbd, setText } from "../dom.js";
 import { failed, notice } from "../dialog.js";
 import { brief, clock, counted, line } from "../format.js";
 import { empty } from "../header.js";
@@ -9,7 +9,6 @@ import { agentName } from "../marks.js";
 import { didOf, iconOf, lookOf } from "../map/paint.js";
 import { Surface } from "../map/surface.js";
 import { LayoutFeed } from "../map/feed.js";
-import { bars } from "./bars.js";
 import { eachEvent, sessionsOf } from "./pages.js";
 import { Timeline } from "./timeline.js";
 
@@ -30,15 +29,14 @@ export class Replay {
     this.speed = 60;
     this.frame = 0;
     this.isReading = false;
-    const again = button("", () => this.begin(), { class: "quiet" });
-    fill(again, icon("again"), "Read again");
+    const again = button([icon("again"), "Read again"], () => this.begin(), { class: "quiet" });
     this.surface = new Surface("Map at the chosen moment; the list beside it says what happened", {
-      fill: (path, out, at) => (out[at] = lookOf(this.files.get(path) ?? null, { now: this.at })),
+      look: (path) => lookOf(this.files.get(path) ?? null, { now: this.at }),
       selected: () => {},
       now: () => this.at,
       hovered: (path) => setText(this.hint, path ? line(path) : this.sumUp()),
     });
-    this.feed = new LayoutFeed(app, this.surface.layout, () => this.surface.laidOut());
+    this.feed = new LayoutFeed(app, this.surface.layout, () => this.surface.want());
     this.source = h(
       "select",
       { "aria-label": "What is replayed", on: { change: () => this.read() } },
@@ -92,8 +90,7 @@ export class Replay {
 
   /** A button that leads to what happened before or after. */
   step(image, text, by) {
-    const el = button("", () => this.walk(by));
-    return fill(el, icon(image), text);
+    return button([icon(image), text], () => this.walk(by));
   }
 
   show() {
@@ -142,7 +139,8 @@ export class Replay {
     const timeline = new Timeline();
     const session = this.source.value;
     try {
-      if (session) await this.app.replays.read(session, (it) => timeline.replayed(it));
+      this.app.replayed = (it) => timeline.replayed(it);
+      if (session) await this.app.call("replay_session", { session_id: session, speed: "max" }, 120_000);
       const hasMore =
         !session &&
         (await eachEvent(
@@ -158,6 +156,7 @@ export class Replay {
     } catch (error) {
       failed("replay")(error);
     }
+    this.app.replayed = null;
     this.isReading = false;
     setText(this.hint, this.sumUp());
   }
@@ -286,8 +285,7 @@ export class Replay {
   playing(isOn) {
     if (this.isPlaying === isOn) return;
     this.isPlaying = isOn;
-    const key = h("kbd", { "aria-hidden": "true" }, "Space");
-    fill(this.play, icon(isOn ? "stop" : "play"), isOn ? "Pause" : "Play", key);
+    fill(this.play, icon(isOn ? "stop" : "play"), isOn ? "Pause" : "Play", kbd("Space"));
   }
 
   key(key) {
@@ -295,4 +293,24 @@ export class Replay {
     if (key === "j" || key === "k") return (this.walk(key === "j" ? 1 : -1), true);
     return document.activeElement === this.surface.element && this.surface.key(key);
   }
+}
+
+/** Bars over time, from left to right. */
+function bars(values, what) {
+  const most = Math.max(1, ...values);
+  const width = 100 / Math.max(1, values.length);
+  return h(
+    "svg",
+    {
+      class: "bars",
+      viewBox: "0 0 100 30",
+      preserveAspectRatio: "none",
+      role: "img",
+      "aria-label": `${what} over time`,
+    },
+    values.map((value, at) => {
+      const height = value > 0 ? Math.max(1, (value / most) * 30) : 0;
+      return h("rect", { x: at * width, y: 30 - height, width: width * 0.85, height });
+    }),
+  );
 }

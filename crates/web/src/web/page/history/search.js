@@ -1,8 +1,8 @@
 // Owns the search in the journal: what was found, by turn, and how one event is shown.
 
-import { button, fill, h } from "../dom.js";
+import { button, fill, h, timeOf } from "../dom.js";
 import { failed, show } from "../dialog.js";
-import { ago, clock, counted, cut, line, lookup, plain, turnName } from "../format.js";
+import { clock, counted, cut, line, lookup, plain, turnName } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { walk } from "../keys.js";
@@ -65,7 +65,6 @@ const KINDS = lookup({
   "token.use": ["person", "used a token"],
   undo: ["undo", "was undone"],
   redo: ["again", "was redone"],
-  update: ["more", "told something else"],
   gap: ["warn", "was not recorded"],
   prune: ["delete", "old history went"],
   purge: ["delete", "was purged"],
@@ -254,7 +253,7 @@ export class Search {
         agent ? agentName(agent) : h("strong", null, "the team"),
         task,
         h("span", { class: "grow" }),
-        h("time", { class: "dim small", title: clock(at) }, ago(at)),
+        timeOf(at, "dim small"),
         isTurn && h("a", { class: "button", href: changesAt(agent ?? "", session, turn) }, icon("review"), "Changes"),
       ),
       hits.slice(0, MOST_OF_TURN),
@@ -292,7 +291,7 @@ export class Search {
             { class: "row event-links" },
             h(
               "a",
-              { class: "button", href: changesAt(agent ?? "", session, turn), on: { click: shut } },
+              { class: "button", href: changesAt(agent ?? "", session, turn), on: { click: ({ target }) => target.closest("dialog").close() } },
               icon("review"),
               "Changes of this turn",
             ),
@@ -301,11 +300,6 @@ export class Search {
       );
     }, failed("The event can't be read"));
   }
-}
-
-/** Ends the dialog that a link is in. */
-function shut(event) {
-  event.target.closest("dialog").close();
 }
 
 function go(text) {

@@ -1,7 +1,7 @@
 // Owns what the journal's events say of spending: sums by day, agent, task, model and turn, and what is unknown.
 
 import { cut, short } from "../format.js";
-import { eachEventBack, firstLine, spentIn, turnKey } from "./pages.js";
+import { eachEvent, firstLine, spentIn, turnKey } from "./pages.js";
 
 /** Turns that are kept, and tasks. */
 const MOST_TURNS = 20_000;
@@ -46,7 +46,7 @@ export class Sums {
   static async read(app) {
     const sums = new Sums();
     const types = ["usage.spent", "message.user", "task"];
-    sums.isCut = await eachEventBack(app, { types }, (event) => sums.event(event));
+    sums.isCut = await eachEvent(app, { types, last: true }, (event) => sums.event(event));
     for (const turn of sums.turns.values()) sums.counted(turn);
     return sums;
   }

@@ -187,21 +187,9 @@ export class Timeline {
       if (at - access.at > reach) break;
       let file = files.get(access.path);
       const heat = 0.5 ** ((at - access.at) / HALF_MS);
-      if (!file)
-        files.set(
-          access.path,
-          (file = { path: access.path, heat, action: access.action, at: access.at, touches: [] }),
-        );
+      if (!file) files.set(access.path, (file = { ...access, heat, touches: [] }));
       if (file.touches.some((it) => it.agent === access.agent)) continue;
-      file.touches.push({
-        agent: access.agent,
-        heat,
-        inContext: false,
-        action: access.action,
-        at: access.at,
-        symbols: [],
-        origin: "",
-      });
+      file.touches.push({ ...access, heat, inContext: false, symbols: [], origin: "" });
     }
     return files;
   }

@@ -1,14 +1,14 @@
 // Owns how one card looks.
 
-import { button, fill, h } from "../dom.js";
-import { ago, clock, left, line, lookup, plain } from "../format.js";
+import { fill, h, keyButton, timeOf } from "../dom.js";
+import { clock, left, line, lookup, plain } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { ofAgent } from "../state.js";
 import { partsOf } from "../team/figures.js";
-import { KINDS } from "../team/stream.js";
+import { KINDS } from "../turns.js";
 import { byWhom, hasFile, subject } from "./cards.js";
 
 /** Characters of content that are shown. */
@@ -62,7 +62,7 @@ function tickOf(card, { tick }) {
 
 function headOf(card) {
   const { line: it } = card;
-  const age = h("time", { class: "dim", data: { at: it.timestamp_ms } }, ago(it.timestamp_ms));
+  const age = timeOf(it.timestamp_ms, "dim");
   if (card.kind === "budget")
     return h("h2", null, it.agent_id ? agentName(it.agent_id) : "The team", " is over its budget ", age);
   const verb = card.kind === "conflict" ? "waits to write" : `wants to ${line(it.action)}`;
@@ -90,7 +90,7 @@ function saidOf(card) {
       h(
         "p",
         { class: "call small" },
-        icon((KINDS[call.kind] ?? [])[1] ?? "edit"),
+        icon(KINDS[call.kind]?.[0] ?? "edit"),
         h("span", null, title, " ", call.input && h("code", null, line(call.input))),
       ),
   ];
@@ -148,15 +148,9 @@ function previewOf(card) {
   const callNote = it.by_tool_call && h("p", { class: "dim" }, "As its tool call says:");
   if (it.diff) {
     const { files, isCut } = parsePatch(plain(it.diff));
-    if (files.some((file) => file.hunks.length))
-      return h("div", { class: "preview", tabindex: "0" }, callNote, diffView(files, isCut), cutNote);
-    return h(
-      "div",
-      { class: "preview", tabindex: "0" },
-      callNote,
-      h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT)),
-      cutNote,
-    );
+    const hasHunks = files.some((file) => file.hunks.length);
+    const body = hasHunks ? diffView(files, isCut) : h("pre", null, plain(it.diff).slice(0, LONGEST_CONTENT));
+    return h("div", { class: "preview", tabindex: "0" }, callNote, body, cutNote);
   }
   if (typeof it.content === "string" && it.content) return contentOf(card, it, cutNote);
   const unknown = card.line.action === "write" ? " Its content is not known before the write." : "";
@@ -196,35 +190,25 @@ function outcomeOf(card) {
 }
 
 function actionsOf(card, { press, may }) {
-  const act = (key, text, props) =>
-    button("", () => press(card, key), {
-      ...props,
-      disabled: card.status === "sent",
-      "aria-keyshortcuts": key,
-      tabindex: 0,
-    });
   const buttons = [];
-  const add = (key, text, kind) => {
-    const el = act(key, text, { class: kind });
-    // Its name is what it does; the key is told by `aria-keyshortcuts`.
-    fill(el, h("kbd", { "aria-hidden": "true" }, key), " ", text);
-    buttons.push(el);
-  };
+  const disabled = card.status === "sent";
+  const add = (key, text, name) =>
+    buttons.push(keyButton(key, text, () => press(card, key), { class: name, disabled, tabindex: 0 }));
   if (card.kind === "budget") {
-    if (may("control")) add("r", "Raise the budget …", "");
+    if (may("control")) add("r", "Raise the budget …");
   } else if (may("decide")) {
     // Deny stands first: the way back is nearer than the way on.
     add("d", "Deny", "danger");
-    add("D", "Deny, since …", "");
-    if (canAnswer(card)) add("r", "Answer …", "");
+    add("D", "Deny, since …");
+    if (canAnswer(card)) add("r", "Answer …");
     if (card.line.denied_by) {
       if (may("control")) add("e", "Allow in spite of that …", "danger");
     } else {
-      if (card.kind === "access" && (card.line.match || may("control"))) add("m", "Always …", "");
-      if (card.kind === "access") add("s", "This session", "");
+      if (card.kind === "access" && (card.line.match || may("control"))) add("m", "Always …");
+      if (card.kind === "access") add("s", "This session");
       add("a", "Allow", "main");
     }
   }
-  if (card.status === "sent") buttons.push(h("span", { class: "dim" }, "on its way …"));
+  if (disabled) buttons.push(h("span", { class: "dim" }, "on its way …"));
   return buttons.length ? h("div", { class: "actions row wrap" }, buttons) : null;
 }

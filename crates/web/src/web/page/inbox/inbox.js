@@ -1,10 +1,10 @@
 // Owns the inbox: the panel beside the views, its cards, the selected one, and the keys that decide.
 
-import { button, fill, h, keyed, setText } from "../dom.js";
+import { age, button, fill, h, keyed, setText } from "../dom.js";
 import { notice, sure } from "../dialog.js";
-import { ago, counted, left, line as oneLine } from "../format.js";
+import { counted, left, line as oneLine } from "../format.js";
 import { empty } from "../header.js";
-import { icon } from "../icons.js";
+import { iconButton } from "../icons.js";
 import { moved } from "../keys.js";
 import { Cards, UNREAD_MS, subject } from "./cards.js";
 import { canAnswer, drawCard } from "./card-view.js";
@@ -39,8 +39,8 @@ export class InboxPanel {
     const [changed, left] = [() => this.draw(), () => this.focus()];
     this.several = new Several({ app, cards: this.cards, decider: this.decider, changed, left });
     this.count = h("span", { class: "badge" });
-    const close = button("", () => this.close(), { class: "quiet icon-only", "aria-label": "Close the inbox" });
-    const head = h("div", { class: "row head" }, h("h2", null, "Inbox"), this.count, h("span", { class: "grow" }), this.several.toggle, fill(close, icon("cross")));
+    const close = iconButton("cross", "Close the inbox", () => this.close());
+    const head = h("div", { class: "row head" }, h("h2", null, "Inbox"), this.count, h("span", { class: "grow" }), this.several.toggle, close);
     this.scroll = h("div", { class: "scroll" }, this.none, this.list, this.more, this.latest.element);
     fill(this.element, head, this.several.element, this.scroll);
     document.addEventListener("visibilitychange", () => this.unread());
@@ -99,7 +99,7 @@ export class InboxPanel {
     this.toggleButton.setAttribute("aria-expanded", String(wants));
     this.unread();
     if (wants) {
-      this.latest.show();
+      this.latest.read();
       this.draw();
     }
   }
@@ -245,15 +245,13 @@ export class InboxPanel {
     const now = Date.now();
     for (const card of this.cards.list())
       if (card.status === "done" && card.shownAt && !card.doneSeen) card.doneSeen = now;
-    for (const el of this.list.querySelectorAll("time[data-at]"))
-      setText(el, ago(Number(el.dataset.at), now));
+    age(this.scroll, now);
     for (const el of this.list.querySelectorAll("time[data-until]"))
       setText(el, left(Number(el.dataset.until), now));
     if (this.cards.sweep(now)) {
       this.draw();
       this.arrange();
     }
-    this.latest.tick(now);
   }
 
   key(key) {
@@ -318,110 +316,79 @@ export class InboxPanel {
       return this.decider.decide(card, "allow", { scope: "session" });
   }
 
-  /** Asks for a text in the card. */
-  ask(card, label, yes, send) {
+  /** Puts a form below a card: `parts` makes it of what closes it and of the button that leads back. */
+  form(card, kind, parts) {
     const box = this.elementOf(card.key)?.querySelector(".asking");
     if (!box) return;
-    const text = h("textarea", {
-      rows: 4,
-      maxlength: LONGEST_TEXT,
-      "aria-label": label,
-      placeholder: `${label} …`,
+    const back = () => (form.remove(), this.focus());
+    const keydown = (event) => event.key === "Escape" && (back(), event.preventDefault());
+    const form = h("div", { class: kind, on: { keydown } });
+    fill(box, fill(form, parts(() => form.remove(), button("Back", back))));
+    form.querySelector("textarea, input, button").focus();
+  }
+
+  /** Asks for a text below a card: the reason, or what stands in place of a file. */
+  ask(card, label, yes, send) {
+    this.form(card, "ask", (close, back) => {
+      const keydown = (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && go();
+      const props = { rows: 4, maxlength: LONGEST_TEXT, "aria-label": label, placeholder: `${label} …` };
+      const text = h("textarea", { ...props, on: { keydown } });
+      const go = () => {
+        if (!text.value.trim()) return text.focus();
+        close();
+        send(text.value);
+      };
+      return [text, h("div", { class: "row end" }, back, button(yes, go, { class: "main" }))];
     });
-    const close = () => {
-      form.remove();
-      this.focus();
-    };
-    const go = () => {
-      if (!text.value.trim()) return text.focus();
-      form.remove();
-      send(text.value);
-    };
-    text.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") (close(), event.preventDefault());
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) go();
-    });
-    const form = h(
-      "div",
-      { class: "ask" },
-      text,
-      h("div", { class: "row end" }, button("Back", close), button(yes, go, { class: "main" })),
-    );
-    fill(box, form);
-    text.focus();
   }
 
   /** Asks for the pattern of all that is allowed with an access, and for how long. */
   askPattern(card) {
-    const box = this.elementOf(card.key)?.querySelector(".asking");
     const offered = card.line.match;
-    if (!box || (!offered && !this.app.may("control"))) return;
-    const field =
-      offered && h("input", { value: offered, maxlength: 1024, size: 30, "aria-label": "pattern of all that is allowed" });
-    const close = () => {
-      form.remove();
-      this.focus();
-    };
-    const go = (scope) => {
-      const pattern = field?.value.trim();
-      if (field && !pattern) return field.focus();
-      form.remove();
-      this.decider.decide(card, "allow", { scope, ...(field && { match: pattern }) });
-    };
-    field?.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") (close(), event.preventDefault());
-      if (event.key === "Enter") go("session");
-    });
     const may = this.app.may("control");
-    const form = fill(
-      h("div", { class: "ask row wrap" }),
-      [
+    if (!offered && !may) return;
+    this.form(card, "ask row wrap", (close, back) => {
+      const props = { value: offered, maxlength: 1024, size: 30, "aria-label": "pattern of all that is allowed" };
+      const keydown = (event) => event.key === "Enter" && go("session");
+      const field = offered && h("input", { ...props, on: { keydown } });
+      const go = (scope) => {
+        const pattern = field?.value.trim();
+        if (field && !pattern) return field.focus();
+        close();
+        this.decider.decide(card, "allow", { scope, ...(field && { match: pattern }) });
+      };
+      return [
         field ? h("label", null, "Allow ", field) : h("span", null, "Allow this path alone"),
-        button("Back", close),
+        back,
         field && button("For the session", () => go("session"), { class: "main" }),
         may && button("For the team, until it is revoked", () => go("team")),
-      ],
-    );
-    fill(box, form);
-    (field ?? box.querySelector("button")).focus();
+      ];
+    });
   }
 
   askLimits(card) {
-    const box = this.elementOf(card.key)?.querySelector(".asking");
-    if (!box) return;
     const names = ["tokens", "cost", "turns", "minutes"];
-    const fields = names.map((name) =>
-      h("input", {
-        type: "number",
-        min: 0,
-        step: name === "cost" ? "0.01" : "1",
-        value: card.line[name]?.limit ?? "",
-        "aria-label": `new total of ${name}`,
-      }),
-    );
-    const go = () => {
-      const limits = {};
-      names.forEach((name, at) => {
-        const value = Number(fields[at].value);
-        if (fields[at].value !== "" && value !== card.line[name]?.limit) limits[name] = value;
-      });
-      if (!Object.keys(limits).length) return notice("no total was changed", true);
-      form.remove();
-      this.decider.raise(card, limits);
-    };
-    const close = () => {
-      form.remove();
-      this.focus();
-    };
-    const form = fill(
-      h("div", { class: "ask row wrap" }),
-      [
-        names.map((name, at) => h("label", null, name, " ", fields[at])),
-        button("Back", close),
-        button("Raise", go, { class: "main" }),
-      ],
-    );
-    fill(box, form);
-    fields[0].focus();
+    this.form(card, "ask row wrap", (close, back) => {
+      const fields = names.map((name) =>
+        h("input", {
+          type: "number",
+          min: 0,
+          step: name === "cost" ? "0.01" : "1",
+          value: card.line[name]?.limit ?? "",
+          "aria-label": `new total of ${name}`,
+        }),
+      );
+      const go = () => {
+        const limits = {};
+        names.forEach((name, at) => {
+          const value = Number(fields[at].value);
+          if (fields[at].value !== "" && value !== card.line[name]?.limit) limits[name] = value;
+        });
+        if (!Object.keys(limits).length) return notice("no total was changed", true);
+        close();
+        this.decider.raise(card, limits);
+      };
+      return [names.map((name, at) => h("label", null, name, " ", fields[at])), back, button("Raise", go, { class: "main" })];
+    });
   }
 }

@@ -1,8 +1,8 @@
 // Owns the list of what was decided lately, and of what is allowed for the team until somebody takes it back.
 
-import { button, fill, h, setText } from "../dom.js";
+import { button, fill, h, timeOf } from "../dom.js";
 import { failed, notice, sure } from "../dialog.js";
-import { ago, cut, line, plain } from "../format.js";
+import { cut, line, plain } from "../format.js";
 import { icon } from "../icons.js";
 import { agentName } from "../marks.js";
 import { byWhom } from "./cards.js";
@@ -25,10 +25,6 @@ export class Latest {
     this.grantsHead = h("h3", null, "Allowed for the team");
     this.head = h("h3", null, "Decided lately");
     this.element = h("section", { "aria-label": "Decided lately", hidden: true }, this.grantsHead, this.grants, this.head, this.list);
-  }
-
-  show() {
-    this.read();
   }
 
   /** Something was decided. */
@@ -57,7 +53,6 @@ export class Latest {
 
   row(it) {
     const [name, tone] = SIGNS[it.status];
-    const at = it.decided_ms ?? it.timestamp_ms;
     return h(
       "li",
       null,
@@ -71,7 +66,7 @@ export class Latest {
         h("span", { class: "dim" }, ` ${byWhom(it)}`),
         it.message && [h("span", { class: "dim" }, ": "), cut(plain(it.message), LONGEST_MESSAGE)],
       ),
-      h("time", { class: "dim small", data: { at }, title: new Date(at).toLocaleString() }, ago(at)),
+      timeOf(it.timestamp_ms, "dim small"),
     );
   }
 
@@ -88,16 +83,8 @@ export class Latest {
   async revoke(it) {
     const what = `${line(it.agent_id)} may ${line(it.action)} ${line(it.match ?? it.path)}`;
     if (!(await sure(`${what}, until now. Take that back? It asks again from then on.`, "Take it back"))) return;
-    try {
-      await this.app.call("revoke_grant", { id: it.id });
-      notice(`${line(it.match ?? it.path)}: taken back`);
-    } catch (error) {
-      failed("not taken back")(error);
-    }
+    const done = () => notice(`${line(it.match ?? it.path)}: taken back`);
+    await this.app.call("revoke_grant", { id: it.id }).then(done, failed("not taken back"));
     this.read();
-  }
-
-  tick(now) {
-    for (const el of this.list.querySelectorAll("time[data-at]")) setText(el, ago(Number(el.dataset.at), now));
   }
 }

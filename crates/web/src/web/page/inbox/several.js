@@ -2,9 +2,9 @@
 // Each is decided by a request of its own.
 
 import { notice } from "../dialog.js";
-import { button, fill, h, setText } from "../dom.js";
+import { button, fill, h, keyButton, setText } from "../dom.js";
 import { counted, line } from "../format.js";
-import { icon } from "../icons.js";
+import { iconButton } from "../icons.js";
 import { ofAgent } from "../state.js";
 import { UNREAD_MS, hasFile, subject } from "./cards.js";
 
@@ -33,16 +33,12 @@ export class Several {
     });
     this.sum = h("strong", { role: "status" });
     this.list = h("ul", { class: "chosen", tabindex: "0", "aria-label": "What is chosen" });
-    const act = (key, text, kind, decide) => {
-      const el = button("", decide, { class: kind, "aria-keyshortcuts": key });
-      return fill(el, h("kbd", { "aria-hidden": "true" }, key), " ", text);
-    };
     this.acts = [
-      act("d", "Deny", "danger", () => this.decide("deny")),
-      act("s", "This session", "", () => this.decide("allow", "session")),
-      act("a", "Allow", "main", () => this.decide("allow")),
+      keyButton("d", "Deny", () => this.decide("deny"), { class: "danger" }),
+      keyButton("s", "This session", () => this.decide("allow", "session")),
+      keyButton("a", "Allow", () => this.decide("allow"), { class: "main" }),
     ];
-    const close = fill(button("", () => this.close(), { class: "quiet icon-only", "aria-label": "Choose no several" }), icon("cross"));
+    const close = iconButton("cross", "Choose no several", () => this.close());
     this.parts = [
       h("div", { class: "row" }, this.field, this.sum, h("span", { class: "grow" }), close),
       this.list,

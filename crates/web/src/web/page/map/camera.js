@@ -2,6 +2,8 @@
 
 const MOST_SCALE = 400;
 const STEP = 60;
+/** How wide a place is that is looked at. */
+const LOOKED = 260;
 /** Pixels that a press may move and still be a click. */
 const STILL = 5;
 
@@ -35,13 +37,9 @@ export class Camera {
   }
 
   /** Brings a rectangle of the world into the middle, large enough to read. */
-  look(place, pixels = 260) {
+  look(place) {
     const { clientWidth: w, clientHeight: h } = this.el;
-    const wanted = Math.min(
-      pixels / Math.max(place.w, 1e-6),
-      (pixels * 0.8) / Math.max(place.h, 1e-6),
-      MOST_SCALE,
-    );
+    const wanted = Math.min(LOOKED / Math.max(place.w, 1e-6), (LOOKED * 0.8) / Math.max(place.h, 1e-6), MOST_SCALE);
     this.scale = Math.max(this.scale, wanted);
     this.x = w / 2 - (place.x + place.w / 2) * this.scale;
     this.y = h / 2 - (place.y + place.h / 2) * this.scale;

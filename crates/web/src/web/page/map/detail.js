@@ -1,9 +1,9 @@
 // Owns how a file is found by its name, and what is known of the selected one: who was there, its symbols, its calls.
 
-import { button, fill, h, setText } from "../dom.js";
-import { ago, baseName, clock, cut, line } from "../format.js";
+import { button, fill, h, timeOf } from "../dom.js";
+import { baseName, cut, line } from "../format.js";
 import { pathOf } from "../graph.js";
-import { icon } from "../icons.js";
+import { icon, iconButton } from "../icons.js";
 import { agentName } from "../marks.js";
 import { didOf } from "./paint.js";
 
@@ -69,8 +69,6 @@ export function drawDetail(el, { path, file, waits, overlap, now, symbols, calls
   const shown = cut(line(path), LONGEST);
   const name = baseName(shown);
   const call = (id) => h("li", null, button(cut(line(id), LONGEST), () => pick(pathOf(id)), { class: "plain path" }));
-  const close = button("", () => pick(null), { class: "quiet icon-only", "aria-label": "Unselect", title: "Unselect" });
-  close.append(icon("cross"));
   fill(
     el,
     h(
@@ -78,7 +76,7 @@ export function drawDetail(el, { path, file, waits, overlap, now, symbols, calls
       { class: "row" },
       h("h2", { class: "path" }, h("span", { class: "dim" }, shown.slice(0, shown.length - name.length)), name),
       h("span", { class: "grow" }),
-      close,
+      iconButton("cross", "Unselect", () => pick(null)),
     ),
     waits.length > 0 && h("p", { class: "tone-wait" }, icon("wait"), " ", names(waits), " waits for a decision here."),
     overlap.length > 0 &&
@@ -115,11 +113,6 @@ export function drawDetail(el, { path, file, waits, overlap, now, symbols, calls
   );
 }
 
-/** Tells how long ago it is now, and builds nothing anew. */
-export function age(el, now) {
-  for (const time of el.querySelectorAll("time[data-at]")) setText(time, ago(Number(time.dataset.at), now));
-}
-
 function names(agents) {
   return agents.slice(0, MOST_TOUCHES).map((it, at) => [at > 0 && " and ", agentName(it)]);
 }
@@ -130,7 +123,7 @@ function touch(it, now) {
     "li",
     { class: "row wrap" },
     agentName(it.agent),
-    h("span", null, `${didOf(it.action)} `, h("time", { title: clock(it.at), data: { at: it.at } }, ago(it.at, now))),
+    h("span", null, `${didOf(it.action)} `, timeOf(it.at, null, now)),
     it.inContext && h("span", { class: "tag" }, "in its context"),
     isEdit && h("a", { href: `#review/changes/${encodeURIComponent(it.agent)}` }, "its changes"),
   );

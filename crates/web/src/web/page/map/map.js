@@ -1,13 +1,12 @@
 // Owns the view of the map: the surface, the look back under it, the table beside it, and what is known of the
 // selected file.
 
-import { button, fill, h, setText } from "../dom.js";
+import { age, button, fill, h, setText } from "../dom.js";
 import { ago, counted, isAside, line, whole } from "../format.js";
 import { empty } from "../header.js";
 import { withWaiting } from "../heat.js";
-import { age, drawDetail, finder, litSymbols } from "./detail.js";
+import { drawDetail, finder, litSymbols } from "./detail.js";
 import { LayoutFeed } from "./feed.js";
-import { extrasOf } from "./ghosts.js";
 import { Legend } from "./legend.js";
 import { didOf, lookOf } from "./paint.js";
 import { Slider } from "./slider.js";
@@ -25,16 +24,17 @@ const OVERLAPS_EVERY_MS = 15_000;
 const FADE_EVERY_MS = 1_000;
 /** Agents that are named in one line. */
 const MOST_NAMED = 3;
+/** Paths that wait, or overlap, and are looked at. */
+const MOST_EXTRAS = 500;
 
 export class MapView {
   constructor(app) {
     this.app = app;
     this.element = document.getElementById("map");
     this.extra = { waits: new Map(), overlap: new Map() };
-    this.areas = [];
     const { graph, heat } = app.state;
     this.surface = new Surface("Map of the files; the table beside it says the same", {
-      fill: (path, out, at) => (out[at] = this.look(path)),
+      look: (path) => this.look(path),
       timesOf: (path) => heat.counts.get(path),
       now: () => this.now(),
       selected: (path) => this.selected(path),
@@ -120,7 +120,7 @@ export class MapView {
   }
 
   laidOut() {
-    this.surface.laidOut();
+    this.surface.want();
     this.sum();
   }
 
@@ -339,4 +339,19 @@ export class MapView {
 /** The name of a folder, as the map and the table say it. */
 function folderName(path) {
   return path ? `${line(path)}/` : "The workspace";
+}
+
+/** What waits, and where two agents work on one symbol: by path, the agents, and when that was. */
+function extrasOf({ waiting, overlaps }) {
+  const byPath = (lines) => {
+    const map = new Map();
+    for (const { path, agents, agent_id, timestamp_ms: at = 0 } of lines.values()) {
+      const known = map.get(path);
+      if (!path || path === "." || (!known && map.size >= MOST_EXTRAS)) continue;
+      const names = (agents ?? [agent_id]).map((it) => it.agent_id ?? it);
+      map.set(path, { agents: [...new Set([...(known?.agents ?? []), ...names])], at: Math.max(known?.at ?? 0, at) });
+    }
+    return map;
+  };
+  return { waits: byPath(waiting), overlap: byPath(overlaps) };
 }

@@ -1,6 +1,6 @@
 // Owns one picture of the map: folders, files, zones, calls, and names, of which none lies on another.
 
-import { ago, baseName, cut, line } from "../format.js";
+import { ago, baseName, counted, cut, line } from "../format.js";
 import { boxOf } from "./camera.js";
 import { paintBadges, paintFile, paintMark } from "./flat.js";
 import { HEAD, parentOf } from "./layout.js";
@@ -306,10 +306,9 @@ function wantOf({ tile, look, pins }, { selected, hovered }) {
 }
 
 function foldedNames({ name, files, folders }) {
-  const word = files === 1 ? "file" : "files";
-  const many = `${files} ${word}`;
+  const many = counted(files, "file");
   if (name) return [`▸ ${line(name)}/ ${many}`, `${line(name)}/ ${files}`, `${line(name)}/`];
-  const more = folders ? `${many} in ${folders} ${folders === 1 ? "folder" : "folders"}` : `${files} more ${word}`;
+  const more = folders ? `${many} in ${counted(folders, "folder")}` : counted(files, "more file");
   return [`▸ ${more}`, `▸ ${many}`, `+${files}`];
 }
 

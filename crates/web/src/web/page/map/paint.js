@@ -1,7 +1,7 @@
 // Owns how a file looks on the map: who was there and how lately, and what else is to be seen of it.
 
 import { lookup } from "../format.js";
-import { COLOR_COUNT, MARK_COUNT, placeOf } from "../marks.js";
+import { paintOf } from "../marks.js";
 
 /** Agents of one file that are looked at. */
 const MOST_WHO = 4;
@@ -42,12 +42,10 @@ export function lookOf(file, { waits = false, overlap = false, now }) {
       known.isEdit ||= isEdit;
       continue;
     }
-    const place = placeOf(touch.agent);
     const isWaiting = touch.action === "waits";
     who.set(touch.agent, {
       agent: touch.agent,
-      color: place % COLOR_COUNT,
-      mark: 1 + (place % MARK_COUNT),
+      ...paintOf(touch.agent),
       // What waits did not happen yet.
       strength: isWaiting ? 0 : now === undefined ? Math.min(1, touch.heat) : strengthOf(now - touch.at),
       inContext: touch.inContext || Boolean(known?.inContext),

@@ -2,7 +2,7 @@
 
 import { button, h, setText } from "../dom.js";
 import { ago, clock } from "../format.js";
-import { COLOR_COUNT, placeOf } from "../marks.js";
+import { paintOf } from "../marks.js";
 import { readTheme } from "./theme.js";
 
 const STEPS = 1000;
@@ -59,7 +59,7 @@ export class Slider {
     const { past } = this.heat;
     this.version = past.version;
     this.drawnAt = performance.now();
-    this.axis = axisOf(past.sorted());
+    this.axis = axisOf(past.entries);
     this.range.disabled = !(this.axis.at(-1)?.to > 0);
     this.range.title = `Since ${clock(past.from)}, when this page was opened`;
     this.paint();
@@ -85,7 +85,7 @@ export class Slider {
         context.fillRect(x - 4, 0, 1, HIGH);
         context.fillRect(x - 2, 0, 1, HIGH);
       }
-      const color = placeOf(entry.touch?.agent ?? "") % COLOR_COUNT;
+      const color = paintOf(entry.touch?.agent ?? "").color;
       if (!entry.touch || last === `${x} ${color}`) continue;
       last = `${x} ${color}`;
       const isEdit = entry.touch.action === "write";

@@ -13,12 +13,11 @@ const MOST_RATIO = 2;
 const EVERY_MS = 100;
 /** Places change at most this often. */
 const ARRANGE_EVERY_MS = 700;
-const MOST_TIMES = 240;
 
 export class Surface {
   /**
    * @param {string} label
-   * @param {{fill: (path: string, out: Object[], at: number) => void, selected: (path: string | null) => void,
+   * @param {{look: (path: string) => Object, selected: (path: string | null) => void,
    *   hovered?: (path: string | null, tile: Object | null) => void, symbolsOf?: Function, lit?: Function,
    *   callsOf?: (path: string) => Object[], arranged?: () => void, stepped?: () => void}} hooks `stepped`: keys went to
    *   another folder, or opened or folded one
@@ -40,8 +39,6 @@ export class Surface {
     this.drawnAt = 0;
     this.arrangedAt = 0;
     this.isStale = true;
-    /** Milliseconds that the last frames took, for those who measure. */
-    this.times = [];
     this.canvas = h("canvas");
     this.element = h(
       "div",
@@ -72,11 +69,6 @@ export class Surface {
     this.arrangedAt = 0;
     this.isStale = true;
     this.draw();
-  }
-
-  /** Files may have come or gone. */
-  laidOut() {
-    this.want();
   }
 
   /** These files have changed, and have tiles of their own. */
@@ -110,8 +102,6 @@ export class Surface {
     this.theme ??= readTheme();
     this.arrange(begun);
     this.overlay.draw(this.scene());
-    this.times.push(performance.now() - begun);
-    if (this.times.length > MOST_TIMES) this.times.shift();
   }
 
   arrange(now) {
@@ -139,7 +129,6 @@ export class Surface {
 
   scene() {
     const { layout, camera, width, height, ratio, theme, hovered, calls, zones, hooks } = this;
-    const out = [];
     return {
       layout,
       camera,
@@ -153,7 +142,7 @@ export class Surface {
       zones,
       selected: this.selectedPath,
       now: hooks.now?.() ?? 0,
-      lookOf: (path) => (hooks.fill(path, out, 0), out[0]),
+      lookOf: hooks.look,
       symbolsOf: hooks.symbolsOf ?? (() => []),
       lit: hooks.lit ?? (() => new Set()),
     };

@@ -1,9 +1,9 @@
 // Owns the colours of what is painted, as the style sheet has them, and where names stand on it.
 
 import { begin } from "../format.js";
+import { AGENT_COLORS } from "../marks.js";
 
 const COLORS = ["ground", "folder", "edge", "file", "ink", "dim", "alarm", "wait", "call"];
-const AGENTS = 8;
 /** A name that is cut keeps so many letters, or it is left out: two letters name nothing. */
 const LEAST_LETTERS = 6;
 /** Where a name can be broken: behind its marks, and before a letter or a number that begins a word. */
@@ -17,7 +17,7 @@ export function readTheme() {
   const value = (name) => style.getPropertyValue(name).trim();
   const css = {};
   for (const name of COLORS) css[name] = value(`--map-${name}`);
-  const agents = Array.from({ length: AGENTS }, (_, at) => value(`--agent-${at}`));
+  const agents = Array.from({ length: AGENT_COLORS }, (_, at) => value(`--agent-${at}`));
   return { css, agents, letters: `${value("--text-1")} ${value("--sans")}` };
 }
 

@@ -1,7 +1,7 @@
 // Owns the areas of zones on the map: folders of which an agent's patterns allow all.
 
 import { line } from "../format.js";
-import { COLOR_COUNT, MARK_COUNT, placeOf } from "../marks.js";
+import { paintOf } from "../marks.js";
 import { boxOf } from "./camera.js";
 import { paintMark } from "./flat.js";
 
@@ -27,8 +27,7 @@ export function zonesOf(agents, layout) {
       // Zones of one folder stand inside each other.
       const inset = (used.get(tile.path) ?? 0) * 4;
       used.set(tile.path, (used.get(tile.path) ?? 0) + 1);
-      const place = placeOf(agent);
-      areas.push({ tile, agent, inset, color: place % COLOR_COUNT, mark: 1 + (place % MARK_COUNT) });
+      areas.push({ tile, agent, inset, ...paintOf(agent) });
     }
   }
   return areas;

@@ -43,8 +43,7 @@ export class BranchPanel {
     this.squash = way("Squash …", { squash: true });
     this.rebase = way("Rebase …", { rebase: true });
     this.request = button("Open a pull request …", () => this.openRequest());
-    this.mergeButton = button("", () => this.merge({}), { class: "main" });
-    fill(this.mergeButton, icon("merge"), "Merge …");
+    this.mergeButton = button([icon("merge"), "Merge …"], () => this.merge({}), { class: "main" });
     this.menu = new Menu("Other ways to merge", [this.squash, this.rebase, this.request]);
     this.bar = h("div", { class: "row wrap review-bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
     this.files = h("div", { class: "files" });
@@ -246,7 +245,7 @@ export class BranchPanel {
       fill(this.status, passed ? h("span", { class: "tone-good" }, "The checks passed.") : h("span", { class: "tone-bad" }, "A check failed:"));
       if (!passed && output) this.files.prepend(h("pre", null, cut(plain(String(output)), 20_000)));
     } catch (error) {
-      if (name === this.name) setText(this.status, error.isUnknownMethod ? `\`eisen-core review ${name} --test\` runs them.` : error.message);
+      if (name === this.name) setText(this.status, error.message);
     } finally {
       this.check.disabled = false;
     }
@@ -278,7 +277,6 @@ export class BranchPanel {
       await this.read();
       if (name === this.name) setText(this.status, `Merged. \`eisen-core merge --undo ${name}\` takes it back while nothing was built on it.`);
     } catch (error) {
-      if (error.isUnknownMethod) return notice(`\`eisen-core merge ${name}\` merges it`, true);
       if (name === this.name) setText(this.status, error.message);
       failed(`merge ${name}`)(error);
     } finally {

@@ -29,8 +29,6 @@ export class BranchList {
     this.branches = [];
     this.readAt = 0;
     this.timer = 0;
-    /** Whether the team tells its branches. */
-    this.isKnown = true;
     this.shown = { branch: "", agent: "" };
     this.note = h("p", { class: "hint" });
     this.branchList = h("ul", { class: "choices" });
@@ -67,16 +65,14 @@ export class BranchList {
   }
 
   async read() {
-    if (!this.app.wire.isLive || !this.isKnown) return this.draw();
+    if (!this.app.wire.isLive) return this.draw();
     this.readAt = Date.now();
     try {
       this.branches = (await this.app.lists.wantBranches()).slice(0, MOST_SHOWN);
       this.heard(this.branches);
       setText(this.note, this.branches.length ? "" : "No task has a branch of its own. `eisen-core run --branch NAME`, or [agents.worktree], gives one.");
     } catch (error) {
-      this.isKnown = !error.isUnknownMethod;
-      const words = lookup({ 401: "This browser may not see branches.", 403: "This browser may not see branches." });
-      setText(this.note, this.isKnown ? (words[error.code] ?? error.message) : "This team does not tell its branches.");
+      setText(this.note, [401, 403].includes(error.code) ? "This browser may not see branches." : error.message);
     }
     this.draw();
   }

@@ -5,6 +5,7 @@ import { failed, notice } from "../dialog.js";
 import { counted, line, plain, turnName } from "../format.js";
 import { parsePatch } from "../diff.js";
 import { diffView } from "../diff-view.js";
+import { countsOf } from "../history/pages.js";
 import { walk } from "../keys.js";
 
 /** Turns that can be chosen, the last ones. */
@@ -125,12 +126,12 @@ export class Changes {
       const answer = await this.app.call("get_diff", this.params);
       if (round !== this.round) return;
       const { files, isCut } = parsePatch(answer.diff ?? "");
-      const sum = (name) => answer.files.reduce((all, it) => all + (it[name] ?? 0), 0);
+      const { added, removed } = countsOf(answer);
       const outside = (answer.left_out ?? []).filter((it) => it.path.startsWith("/")).length;
       const leftOut = (answer.left_out?.length ?? 0) - outside + (answer.more_left_out ?? 0);
       const notes = [
         answer.files.length
-          ? `${counted(answer.files.length, "file")}, +${sum("added")} −${sum("removed")}`
+          ? `${counted(answer.files.length, "file")}, +${added} −${removed}`
           : "Nothing was changed.",
         outside && `${counted(outside, "path")} outside the workspace`,
         leftOut && `${counted(leftOut, "change")} can't be shown as a diff`,

@@ -2,15 +2,12 @@
 
 import { button, fill, h } from "../dom.js";
 import { ago, cut, line, plain, turnName } from "../format.js";
-import { colouredLines } from "../code.js";
-import { icon } from "../icons.js";
+import { colourRows, lineView } from "../diff-view.js";
+import { icon, iconButton } from "../icons.js";
 import { agentName } from "../marks.js";
-import { sides, unified } from "./side.js";
 
 /** Lines of a hunk that are shown at first, and with each further look. */
 const PAGE = 300;
-/** Characters of a line. */
-const LONGEST_LINE = 2_000;
 /** Files with more lines are folded at first. */
 const LONG_FILE = 600;
 /** Characters of a comment. */
@@ -54,15 +51,11 @@ export function fileView(file, hooks) {
       { class: "file-head row" },
       toggle,
       h("span", { class: "grow" }),
-      hooks.may && !isAccepted && act("check", "Accept the file", () => hooks.decide(file.path, "accept")),
-      hooks.may && act("undo", "Take the file back …", () => hooks.decide(file.path, "revert")),
+      hooks.may && !isAccepted && iconButton("check", "Accept the file", () => hooks.decide(file.path, "accept")),
+      hooks.may && iconButton("undo", "Take the file back …", () => hooks.decide(file.path, "revert")),
     ),
     body,
   );
-}
-
-function act(name, title, press, data) {
-  return fill(button("", press, { class: "quiet icon-only", title, "aria-label": title, data }), icon(name));
 }
 
 function hunkView(file, hunk, hooks) {
@@ -73,7 +66,7 @@ function hunkView(file, hunk, hooks) {
   const grow = () => {
     const part = rows.slice(shown, shown + PAGE).map((row) => (hooks.isSplit ? splitRow(row) : unifiedRow(row)));
     body.append(...part);
-    colourSides(hooks.app, file.path, part);
+    colourRows(hooks.app, file.path, part);
     shown += PAGE;
     more.hidden = shown >= rows.length;
     more.textContent = `${rows.length - shown} more lines`;
@@ -90,9 +83,9 @@ function hunkView(file, hunk, hooks) {
       hunk.is_accepted && h("span", { class: "tag tone-good" }, "accepted"),
       h("span", { class: "grow" }),
       hooks.may && [
-        act("comment", "Comment (c)", () => ask(asking, (text) => hooks.comment(hunk.id, text)), { act: "comment" }),
-        !hunk.is_accepted && act("check", "Accept (a)", () => hooks.decide(hunk.id, "accept"), { act: "accept" }),
-        act("undo", "Take back … (x)", () => hooks.decide(hunk.id, "revert"), { act: "revert" }),
+        iconButton("comment", "Comment (c)", () => ask(asking, (text) => hooks.comment(hunk.id, text)), { data: { act: "comment" } }),
+        !hunk.is_accepted && iconButton("check", "Accept (a)", () => hooks.decide(hunk.id, "accept"), { data: { act: "accept" } }),
+        iconButton("undo", "Take back … (x)", () => hooks.decide(hunk.id, "revert"), { data: { act: "revert" } }),
       ],
     ),
     hunk.by.slice(0, 4).map(writer),
@@ -146,32 +139,6 @@ function ask(box, send) {
   text.focus();
 }
 
-/** Colours both sides of a diff, each as a text of its own. */
-function colourSides(app, path, rows) {
-  const lines = (marks) =>
-    rows.flatMap((row) =>
-      [...row.querySelectorAll("code")]
-        .filter((code) => marks.includes(code.parentElement.mark))
-        .map((code) => ({ code, text: code.textContent })),
-    );
-  colouredLines(app, path, lines(["+", " "]));
-  colouredLines(app, path, lines(["-"]));
-}
-
-const KINDS = { "+": "plus", "-": "minus", " ": "same" };
-
-function lineView(mark, number, text) {
-  const el = h(
-    "div",
-    { class: `line ${KINDS[mark] ?? "none"}` },
-    h("span", { class: "no", "aria-hidden": "true" }, number || ""),
-    h("span", { class: "sign" }, mark),
-    h("code", null, cut(plain(text), LONGEST_LINE)),
-  );
-  el.mark = mark;
-  return el;
-}
-
 function unifiedRow({ mark, text, before, after }) {
   return h("div", null, lineView(mark, after || before, text));
 }
@@ -179,4 +146,43 @@ function unifiedRow({ mark, text, before, after }) {
 function splitRow({ left, right }) {
   const half = (it) => (it ? lineView(it.mark, it.before || it.after, it.text) : lineView("", 0, ""));
   return h("div", { class: "pair" }, half(left), half(right));
+}
+
+/** The lines of a hunk with their numbers before and after. */
+function unified({ header, lines }) {
+  const begin = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(header) ?? [0, 1, 1];
+  let [before, after] = [Number(begin[1]), Number(begin[2])];
+  return lines.map((text) => {
+    const mark = text[0] === "+" || text[0] === "-" ? text[0] : " ";
+    const row = { mark, text: text.slice(1), before: mark === "+" ? 0 : before, after: mark === "-" ? 0 : after };
+    if (text[0] === "\\") return { mark: " ", text, before: 0, after: 0 };
+    if (mark !== "+") before += 1;
+    if (mark !== "-") after += 1;
+    return row;
+  });
+}
+
+/** Pairs of lines, each side null where it has none. */
+function sides(hunk) {
+  const pairs = [];
+  let removed = [];
+  let added = [];
+  const flush = () => {
+    for (let at = 0; at < Math.max(removed.length, added.length); at++)
+      pairs.push({ left: removed[at] ?? null, right: added[at] ?? null });
+    removed = [];
+    added = [];
+  };
+  for (const row of unified(hunk)) {
+    if (row.mark === "-") {
+      if (added.length) flush();
+      removed.push(row);
+    } else if (row.mark === "+") added.push(row);
+    else {
+      flush();
+      pairs.push({ left: { ...row, after: 0 }, right: { ...row, before: 0 } });
+    }
+  }
+  flush();
+  return pairs;
 }

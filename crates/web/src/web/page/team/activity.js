@@ -4,7 +4,7 @@
 import { compare } from "../diff.js";
 import { lookup, objects, short, textOf } from "../format.js";
 import { figuresOf } from "../turns.js";
-import { idOf } from "./blocks.js";
+import { idOf, isOpen } from "./blocks.js";
 
 /** Turns that are kept, of all agents. */
 const MOST_TURNS = 200;
@@ -23,7 +23,6 @@ const MOST_PAIRS = 40_000;
 const PAGE = 400;
 const TYPES = ["message.user", "message.assistant", "tool.result", "turn", "blocked", "session.end"];
 
-const OPEN = lookup({ pending: true, in_progress: true });
 /** The end of a turn that nobody reported. */
 const CUT_OFF = { turn: null, stop_reason: "interrupted" };
 
@@ -262,7 +261,7 @@ function called(turn, update, now) {
   if (update.kind) call.kind = short(update.kind, 40);
   turn.isSpeaking = false;
   turn.step = "";
-  if (update.status && !OPEN[textOf(update.status)]) {
+  if (update.status && !isOpen(update)) {
     turn.open.delete(id);
     turn.stepAt = now;
     finished(turn, { ...update, kind: call.kind });

@@ -3,7 +3,7 @@
 import { button, fill, h, setText } from "../dom.js";
 import { failed, notice, sure } from "../dialog.js";
 import { bytes, counted, cut, line } from "../format.js";
-import { icon } from "../icons.js";
+import { icon, iconButton } from "../icons.js";
 import { Menu } from "../menu.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
@@ -28,12 +28,10 @@ export class AgentPanel {
     this.cancel = button("Cancel turn", () => this.act("cancel"));
     this.waits = h("a", { class: "button waits-here", href: "#inbox", hidden: true });
     this.changes = h("a", { class: "button" }, icon("review"), "Changes");
-    this.start = button("", () => this.act("start_agent"));
-    this.stop = button("", () => this.act("stop_agent"));
-    this.restart = button("", () => this.act("restart_agent"));
-    fill(this.start, icon("play"), "Start");
-    fill(this.stop, icon("stop"), "Stop …");
-    fill(this.restart, icon("again"), "Restart …");
+    const act = (name, text, method) => button([icon(name), text], () => this.act(method));
+    this.start = act("play", "Start", "start_agent");
+    this.stop = act("stop", "Stop …", "stop_agent");
+    this.restart = act("again", "Restart …", "restart_agent");
     this.details = h("dl", { class: "facts" });
     this.menu = new Menu("More of this agent", [this.start, this.stop, this.restart], this.details);
     this.status = h("p", { class: "status" });
@@ -46,8 +44,7 @@ export class AgentPanel {
       lost: (agent, text) => this.composer.putBack(agent, text, []),
     });
     this.transcript = new TranscriptView({ app, earlier: () => this.earlier(), again: () => this.again() });
-    const backButton = button("", back, { class: "back quiet icon-only", "aria-label": "Back to the agents" });
-    fill(backButton, icon("back"));
+    const backButton = iconButton("back", "Back to the agents", back, { class: "back quiet icon-only" });
     this.element = h(
       "section",
       { class: "panel agent-panel", hidden: true, "aria-label": "Agent" },
@@ -107,7 +104,9 @@ export class AgentPanel {
     setText(this.status, words.join(" · "));
     this.status.hidden = !words.length;
     this.changes.href = `#review/changes/${encodeURIComponent(this.agent)}`;
-    this.showWaits(this.waits);
+    const waits = this.app.state.waits(this.agent);
+    this.waits.hidden = !waits;
+    setText(this.waits, waits === 1 ? "1 waits" : `${waits} wait`);
     this.cancel.setAttribute("aria-disabled", String(!isRunning(agent) && !queued));
     const may = this.app.may("control");
     this.start.hidden = !may || !["stopped", "error"].includes(agent.state);
@@ -142,14 +141,6 @@ export class AgentPanel {
       .findLast((block) => block.place);
     if (turn) location.hash = changesAt(turn.place.agent, turn.place.session, turn.place.turn).slice(1);
     else notice(`${this.agent}: no turn has ended`);
-  }
-
-  /** What holds the agent up is decided in the inbox. */
-  showWaits(link) {
-    const waits = this.app.state.waits(this.agent);
-    link.hidden = !waits;
-    const text = waits === 1 ? "1 waits" : `${waits} wait`;
-    setText(link, text);
   }
 
   /** The transcript of the agent that is shown. */

@@ -5,8 +5,8 @@ import { codeBlock, copyButton, languageOf } from "../code.js";
 import { compare } from "../diff.js";
 import { diffView } from "../diff-view.js";
 import { button, fill, h } from "../dom.js";
-import { counted, cut, duration, line, lookup, turnName, whole } from "../format.js";
-import { changesAt } from "../turns.js";
+import { counted, cut, duration, line, lookup, turnName } from "../format.js";
+import { KINDS, changesAt } from "../turns.js";
 import { icon } from "../icons.js";
 import { grow } from "../markdown.js";
 import { entriesOf, isOpen, refusalOf } from "./blocks.js";
@@ -150,16 +150,6 @@ function drawMark(el, block, { again }) {
   fill(el, icon("warn"), h("span", { class: "text" }, block.text), " ", more);
 }
 
-const KINDS = lookup({
-  read: ["read", "read"],
-  edit: ["edit", "edit"],
-  execute: ["terminal", "command"],
-  search: ["search", "search", "searches"],
-  delete: ["delete", "deletion"],
-  move: ["file", "move"],
-  fetch: ["link", "fetch", "fetches"],
-  think: ["think", "thought"],
-});
 const OTHER = ["file", "other call"];
 
 /** What a call's state is, in a word; done is nothing to tell of. */
@@ -297,8 +287,8 @@ export function drawFold(el, blocks, asks) {
 }
 
 function countView([kind, count], at, all) {
-  const [name, one, many] = KINDS[kind] ?? OTHER;
-  const text = many && count !== 1 ? `${whole(count)} ${many}` : counted(count, one);
+  const [name, word] = KINDS[kind] ?? OTHER;
+  const text = counted(count, word);
   return h("span", { class: "count" }, icon(name), at + 1 < all.length ? `${text},` : text);
 }
 

@@ -145,7 +145,7 @@ function rawText(text, most) {
 
 /** Whether more is to come of a tool call. */
 export function isOpen(call) {
-  return OPEN[call.status] ?? false;
+  return OPEN[textOf(call.status)] ?? false;
 }
 
 const OPEN = lookup({ pending: true, in_progress: true });
@@ -194,10 +194,8 @@ function partOf(part, most) {
   if (part.type === "diff") {
     const path = short(part.path, LONGEST_PATH);
     const [before, after] = [short(part.oldText, most), short(part.newText, most)];
-    const isCut = (part.oldText?.length ?? 0) > most || (part.newText?.length ?? 0) > most;
-    const isNew = part.oldText === null || part.oldText === undefined;
     const size = OF_PIECE + path.length + before.length + after.length;
-    return { kind: "diff", path, before, after, isCut, isNew, size };
+    return { kind: "diff", path, before, after, size };
   }
   if (part.type === "terminal") return terminalPart(part);
   const content = part.content ?? part;

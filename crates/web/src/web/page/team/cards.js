@@ -3,11 +3,12 @@
 import { fill, h, keyed, setText } from "../dom.js";
 import { cut, line, lookup, plain } from "../format.js";
 import { icon } from "../icons.js";
-import { agentName, colorOf, markOf } from "../marks.js";
+import { agentName, placeOf } from "../marks.js";
 import { isRunning, isStalled } from "../state.js";
+import { KINDS } from "../turns.js";
 import { changedBy, stepOf } from "./activity.js";
 import { budgetBar, costOf } from "./figures.js";
-import { KINDS, outcomeTag } from "./stream.js";
+import { outcomeTag } from "./stream.js";
 
 /** Agents that are listed. */
 const MOST_SHOWN = 500;
@@ -15,13 +16,20 @@ const MOST_SHOWN = 500;
 const LONGEST_TASK = 240;
 const LONGEST_STEP = 90;
 
-const TONES = lookup({
+export const TONES = lookup({
   error: "bad",
   failed: "bad",
   lost: "bad",
+  denied: "bad",
   stalled: "bad",
-  ready: "none",
+  ready: "good",
   working: "busy",
+  done: "good",
+  allowed: "good",
+  answered: "good",
+  end_turn: "good",
+  pending: "wait",
+  needs_approval: "wait",
   restarting: "wait",
   connecting: "wait",
   initializing: "wait",
@@ -70,8 +78,7 @@ export class AgentCards {
       session,
       costOf(agent),
       state.branches.get(id),
-      markOf(id),
-      colorOf(id),
+      placeOf(id),
     ]);
     // Nothing is built anew for what looks the same.
     if (el.look === look) return;
@@ -128,7 +135,7 @@ function stepLine(agent, turn, waits) {
   return h(
     "span",
     { class: "step" },
-    icon((KINDS[kind] ?? ["", "more"])[1]),
+    icon(KINDS[kind]?.[0] ?? "more"),
     h("span", { class: "clip" }, cut(line(text), LONGEST_STEP)),
     h("span", { class: "dim", data: { since: at } }, stopwatch(Date.now() - at)),
   );
@@ -166,5 +173,5 @@ export function fullest(agent) {
 
 export function stateOf(agent) {
   const word = isRunning(agent) && agent.state === "ready" ? "working" : line(agent.state);
-  return h("span", { class: `tag tone-${isStalled(agent) ? "bad" : (TONES[word] ?? "none")}` }, word);
+  return h("span", { class: `tag tone-${isStalled(agent) ? "bad" : word === "ready" ? "none" : (TONES[word] ?? "none")}` }, word);
 }

@@ -23,18 +23,13 @@ export function inFlight(calls) {
 }
 
 /** What the sessions of an agent cost, by currency. */
-export function costs(agent) {
+export function costOf(agent) {
   const sums = new Map();
   for (const { spent, cost } of agent.sessions ?? []) {
     const parts = spent?.cost?.length ? spent.cost : cost ? [cost] : [];
     for (const { amount, currency } of parts) sums.set(currency, (sums.get(currency) ?? 0) + amount);
   }
-  return sums;
-}
-
-export function costOf(agent) {
-  const sums = [...costs(agent)];
-  return sums.length ? sums.map(([currency, amount]) => money(amount, currency)).join(" + ") : "–";
+  return sums.size ? [...sums].map(([currency, amount]) => money(amount, currency)).join(" + ") : "–";
 }
 
 /** The parts of a budget with a limit, in words and as a share. */

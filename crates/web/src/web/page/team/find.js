@@ -1,7 +1,7 @@
 // Owns the search within a transcript: over the blocks that are here.
 
-import { button, h, setText } from "../dom.js";
-import { icon } from "../icons.js";
+import { h, setText } from "../dom.js";
+import { icon, iconButton } from "../icons.js";
 import { searchText } from "./block-view.js";
 
 /** A search begins so long after a letter. */
@@ -26,21 +26,19 @@ export class Find {
       on: { input: () => this.typed(), keydown: (event) => this.pressed(event) },
     });
     this.count = h("span", { class: "dim small", role: "status" });
-    const props = (label) => ({ class: "quiet icon-only", title: label, "aria-label": label });
     this.element = h(
       "div",
       { class: "find", role: "search", hidden: true },
       icon("search"),
       this.field,
       this.count,
-      button(icon("up"), () => this.step(-1), props("Previous (N)")),
-      button(icon("down"), () => this.step(1), props("Next (n)")),
-      button(icon("cross"), () => this.close(), props("Close")),
+      iconButton("up", "Previous (N)", () => this.step(-1)),
+      iconButton("down", "Next (n)", () => this.step(1)),
+      iconButton("cross", "Close", () => this.close()),
       h("a", { class: "small", href: "#history/search" }, "Search the whole journal in History"),
     );
-    const label = { title: "Find in this transcript (/)", "aria-label": "Find in this transcript" };
-    const opener = { class: "icon-only opener", "aria-keyshortcuts": "/", ...label };
-    this.opener = button(icon("search"), () => this.open(), opener);
+    const opener = { class: "icon-only opener", "aria-keyshortcuts": "/" };
+    this.opener = iconButton("search", "Find in this transcript", () => this.open(), opener);
   }
 
   open() {

@@ -3,7 +3,7 @@
 import { failed, notice } from "../dialog.js";
 import { button, fill, h, keyed, setText } from "../dom.js";
 import { ago, clock, counted, cut, line, plain } from "../format.js";
-import { icon } from "../icons.js";
+import { icon, iconButton } from "../icons.js";
 
 /** Prompts that are listed. */
 const MOST_SHOWN = 20;
@@ -90,8 +90,8 @@ export class Queue {
       h("span", { class: "text", title: `${whoOf(it.by)}, ${clock(it.since_ms)}: ${text}` }, text || "no text"),
       it.attachments > 0 && h("span", { class: "tag" }, icon("image"), String(it.attachments)),
       h("span", { class: "dim small from" }, whoOf(it.by), " · ", h("time", { title: clock(it.since_ms) }, ago(it.since_ms))),
-      may && small("edit", "Change this prompt", () => this.edit(it)),
-      may && small("cross", "Take this prompt back", () => this.withdraw(it)),
+      may && iconButton("edit", "Change this prompt", () => this.edit(it)),
+      may && iconButton("cross", "Take this prompt back", () => this.withdraw(it)),
     );
   }
 
@@ -172,10 +172,6 @@ export class Queue {
       .then(() => notice(`${agent}: the prompt was taken back`), failed(`take back a prompt of ${agent}`))
       .finally(() => this.ask());
   }
-}
-
-function small(picture, label, press) {
-  return fill(button("", press, { class: "quiet icon-only", "aria-label": label, title: label }), icon(picture));
 }
 
 /** Who sent a prompt, in words. */

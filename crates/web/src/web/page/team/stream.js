@@ -1,12 +1,12 @@
 // Owns the stream of what the team does: one entry for each turn, the last first.
 
-import { button, fill, h, keyed, setText } from "../dom.js";
-import { ago, counted, cut, duration, line, lookup, plain } from "../format.js";
+import { button, fill, h, keyed, timeOf } from "../dom.js";
+import { counted, cut, duration, line, lookup, plain } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { markdown } from "../markdown.js";
 import { agentName } from "../marks.js";
-import { changesAt, figureHint, figureWords, outcomeOf } from "../turns.js";
+import { KINDS, changesAt, figureHint, figureWords, outcomeOf } from "../turns.js";
 import { changedBy, stepOf } from "./activity.js";
 
 /** Turns that are shown at first, and that come with each further look. */
@@ -14,20 +14,6 @@ const PAGE = 30;
 /** Characters of a task and a message that are shown. */
 const LONGEST_TASK = 400;
 const LONGEST_MESSAGE = 1_500;
-
-/** Kinds of tool calls in words, and their icons. */
-export const KINDS = lookup({
-  read: ["read", "read"],
-  edit: ["edit", "edit"],
-  write: ["edit", "edit"],
-  delete: ["deletion", "delete"],
-  move: ["move", "file"],
-  search: ["search", "search"],
-  execute: ["command", "terminal"],
-  fetch: ["fetch", "link"],
-  think: ["thought", "think"],
-  message: ["message", "message"],
-});
 
 /** What became of an access. */
 const STATUS = lookup({ observed: "not stopped", expired: "too late" });
@@ -91,7 +77,6 @@ export class Stream {
     el.look = look;
     el.said = h("div", { class: "said" });
     el.classList.toggle("is-running", !turn.endedAt);
-    const began = h("time", { class: "dim small", data: { at: turn.beganAt }, title: new Date(turn.beganAt).toLocaleString() }, ago(turn.beganAt));
     fill(
       el,
       h(
@@ -102,7 +87,7 @@ export class Stream {
         h("span", { class: "grow" }),
         tookOf(turn),
         turn.endedAt > 0 && h("span", { class: "dim small" }, duration(turn.endedAt - turn.beganAt)),
-        began,
+        timeOf(turn.beganAt, "dim small"),
       ),
       turn.task && h("p", { class: "task" }, cut(plain(turn.task).trim(), LONGEST_TASK)),
       el.said,
@@ -130,18 +115,13 @@ export class Stream {
       waits && h("a", { class: "button", href: `#inbox/${encodeURIComponent(id)}` }, this.app.may("decide") ? "Decide" : "Look"),
     );
   }
-
-  /** Times go on, and nothing else is drawn. */
-  tick(now) {
-    for (const el of this.list.querySelectorAll("time[data-at]")) setText(el, ago(Number(el.dataset.at), now));
-  }
 }
 
 /** Tool calls by their kinds, and what was changed. */
 function sumOf(turn, changed) {
   const sums = new Map();
   for (const [kind, sum] of turn.calls) {
-    const [word, name] = KINDS[kind] ?? ["other call", "more"];
+    const [name, word] = KINDS[kind] ?? ["more", "other call"];
     const known = sums.get(word) ?? { name, sum: 0 };
     known.sum += sum;
     sums.set(word, known);
@@ -149,7 +129,7 @@ function sumOf(turn, changed) {
   const waits = [...turn.refused.values()].some((it) => it.status === "pending");
   const step = turn.endedAt || waits ? null : stepOf(turn);
   const parts = [...sums].map(([word, { name, sum }]) =>
-    h("span", { class: "call" }, icon(name), sum === 1 ? `1 ${word}` : counted(sum, word).replace(/hs$/, "hes")),
+    h("span", { class: "call" }, icon(name), counted(sum, word)),
   );
   if (turn.failed) parts.push(h("span", { class: "call tone-bad" }, icon("cross"), `${turn.failed} failed`));
   if (changed.files)
@@ -164,6 +144,6 @@ function sumOf(turn, changed) {
       ),
     );
   if (step && step.text !== "writes")
-    parts.push(h("span", { class: "call tone-busy" }, icon((KINDS[step.kind] ?? [])[1] ?? "more"), cut(line(step.text), 80)));
+    parts.push(h("span", { class: "call tone-busy" }, icon(KINDS[step.kind]?.[0] ?? "more"), cut(line(step.text), 80)));
   return parts.length ? h("p", { class: "sums-line" }, parts) : null;
 }

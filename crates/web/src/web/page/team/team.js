@@ -1,14 +1,14 @@
 // Owns the view of the team: its agents, those that need a person first, and beside them what all do, or one agent.
 
 import { failed } from "../dialog.js";
-import { button, fill, h, keyed, setText } from "../dom.js";
-import { clock, count, counted, lookup } from "../format.js";
+import { age, button, fill, h, keyed, setText } from "../dom.js";
+import { clock, count, counted } from "../format.js";
 import { moved } from "../keys.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
 import { countsOf } from "../history/pages.js";
 import { AgentPanel } from "./agent.js";
-import { AgentCards } from "./cards.js";
+import { AgentCards, TONES } from "./cards.js";
 import { Stream } from "./stream.js";
 
 /** Cards, stream and log are drawn at most this often. */
@@ -19,7 +19,7 @@ const SHOWN = new Set(["agents", "waiting", "budgets", "log", "order", "said"]);
 const MOST_ENTRIES = 200;
 /** Turns whose changes are asked for at a time, and how often those of one that runs are at most. */
 const MOST_ASKED = 4;
-const CHANGES_EVERY_MS = 2_000;
+const CHANGES_EVERY_MS = 10_000;
 
 export class TeamView {
   constructor(app) {
@@ -110,7 +110,7 @@ export class TeamView {
     const now = Date.now();
     this.cards.tick(now);
     this.askChanges();
-    if (!this.stream.element.hidden) this.stream.tick(now);
+    if (!this.stream.element.hidden) age(this.stream.list, now);
   }
 
   /** Asks what turns have changed, those of the cards and of the stream's beginning: after calls of one that runs, and once it ended. */
@@ -119,8 +119,11 @@ export class TeamView {
     // Without a journal there is only what their tool calls say.
     if (!wire.isLive || !state.said.edge) return;
     const now = Date.now();
-    const isDue = ({ asked, endedAt, turn, done }) =>
-      endedAt ? turn !== null && !asked?.isEnd : !asked || (asked.done < done && now - asked.at >= CHANGES_EVERY_MS);
+    // The patch comes with the counts: of a turn that runs they are asked for after its calls, if its card is looked at.
+    const isDue = ({ agent, asked, endedAt, turn, done }) =>
+      endedAt
+        ? turn !== null && !asked?.isEnd
+        : (!this.agent || this.agent === agent) && (asked?.done ?? 0) < done && !(now - asked?.at < CHANGES_EVERY_MS);
     const due = state.activity.list(30).filter(isDue);
     for (const turn of due.slice(0, MOST_ASKED - this.asking)) this.askChange(turn, now);
   }
@@ -149,8 +152,8 @@ export class TeamView {
   async placeOf(turn, call) {
     const { events } = await call("list_events", { types: ["message.user"], last: true, limit: 1 });
     const before = this.app.state.activity.turns.findLast((it) => it.agent === turn.agent && it !== turn);
-    // Its beginning may not be there yet.
-    for (const { session_id, turn: number } of events) if (number !== before?.turn) return { session_id, turn: number };
+    for (const { session_id, turn: number, timestamp } of events)
+      if (Number.isFinite(number) && timestamp >= (before?.endedAt ?? 0)) return { session_id, turn: number };
   }
 
   /** Shows more of what happened before, and asks for it where it is not here. */
@@ -172,7 +175,7 @@ export class TeamView {
       (entry) =>
         h(
           "li",
-          { class: `tone-${tone(entry.state)}` },
+          { class: `tone-${TONES[entry.state] ?? "none"}` },
           h("time", null, clock(entry.at)),
           entry.agent ? agentName(entry.agent) : h("span", { class: "agent" }, "team"),
           h("span", { class: "text" }, entry.text),
@@ -199,29 +202,6 @@ export class TeamView {
     if (key === "Escape") return ((location.hash = "team"), true);
     return this.panel.key(key);
   }
-}
-
-const TONES = lookup({
-  error: "bad",
-  failed: "bad",
-  lost: "bad",
-  denied: "bad",
-  stalled: "bad",
-  ready: "good",
-  done: "good",
-  allowed: "good",
-  answered: "good",
-  end_turn: "good",
-  pending: "wait",
-  needs_approval: "wait",
-  restarting: "wait",
-  connecting: "wait",
-  initializing: "wait",
-});
-
-/** The tone of a state, for its colour. */
-function tone(word) {
-  return TONES[word] ?? "none";
 }
 
 function sumOf(state) {

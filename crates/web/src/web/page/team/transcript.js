@@ -150,9 +150,12 @@ export class Transcript {
   /** What a terminal has printed until now. */
   printed(session, update) {
     const block = this.terminals.printed(session, update, () => this.onlyCommand());
-    if (!block) return;
-    if (block.n > 0) this.changed(block);
-    else this.past.changed(block);
+    if (block) this.grown(block);
+  }
+
+  /** Notes that a block of this page or of the journal has changed. */
+  grown(block) {
+    (block.n > 0 ? this : this.past).changed(block);
   }
 
   /** The only command that runs and shows no terminal: its terminal was named before this page was opened. */
@@ -174,15 +177,10 @@ export class Transcript {
     }
     const text = refusalText(line);
     const isIt = (it) => it.kind === "blocked" && it.id === idOf(line.id);
-    const before = this.past.blocks.findLast(isIt);
-    const known = this.blocks.findLast(isIt);
-    if (before) {
-      Object.assign(before, { text, isBad: isRefused });
-      before.version += 1;
-    } else if (known) {
-      Object.assign(known, { text, isBad: isRefused });
-      this.changed(known);
-    } else this.push("blocked", session, text, { id: idOf(line.id), isBad: isRefused });
+    const known = this.past.blocks.findLast(isIt) ?? this.blocks.findLast(isIt);
+    if (!known) return this.push("blocked", session, text, { id: idOf(line.id), isBad: isRefused });
+    Object.assign(known, { text, isBad: isRefused });
+    this.grown(known);
   }
 
   /** A tool call that began before the live blocks: the journal has its beginning, and it goes on here. */

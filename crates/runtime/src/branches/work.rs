@@ -124,6 +124,7 @@ fn named(path: &str, tree: &Worktree) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use serde_json::{Value, json, value::to_raw_value};
 
     use super::*;

@@ -113,21 +113,13 @@ pub(super) fn records_below(within: &Path) -> Subtree {
     while let ["worktrees" | "modules", _, behind @ ..] = names {
         names = behind;
     }
-    match names {
-        [] | ["worktrees" | "modules"] => Subtree::Mixed,
-        ["objects" | "refs" | "logs", behind @ ..]
-            if !behind.iter().any(|name| NESTED.contains(name)) =>
-        {
-            Subtree::Mixed
-        }
-        ["lfs"] => Subtree::Mixed,
-        ["lfs", folder, behind @ ..]
-            if LFS.contains(folder) && !behind.iter().any(|name| NESTED.contains(name)) =>
-        {
-            Subtree::Mixed
-        }
-        _ => Subtree::None,
-    }
+    let behind = match names {
+        [] | ["worktrees" | "modules" | "lfs"] => return Subtree::Mixed,
+        ["lfs", folder, behind @ ..] if LFS.contains(folder) => behind,
+        ["objects" | "refs" | "logs", behind @ ..] => behind,
+        _ => return Subtree::None,
+    };
+    if behind.iter().any(|name| NESTED.contains(name)) { Subtree::None } else { Subtree::Mixed }
 }
 
 fn is_record_file(name: &str) -> bool {

@@ -157,7 +157,7 @@ function targetOf(text, begin) {
 
 const isAddress = (text, at) => text.startsWith("http://", at) || text.startsWith("https://", at);
 
-export function isWeb(address) {
+function isWeb(address) {
   return address.length <= LONGEST_ADDRESS && /^https?:\/\/[^\s/]/i.test(address) && Boolean(urlOf(address));
 }
 

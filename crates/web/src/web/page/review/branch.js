@@ -7,7 +7,6 @@ import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { walk } from "../keys.js";
 import { link } from "../markdown.js";
-import { isWeb } from "../markdown-inline.js";
 import { agentName } from "../marks.js";
 import { Menu } from "../menu.js";
 import { fileView } from "./hunks.js";
@@ -17,7 +16,6 @@ const PAGE = 30;
 /** How long a call of git, and one of checks, may take. */
 const CALL_MS = 60_000;
 const CHECKS_MS = 31 * 60_000;
-const REQUEST_MS = 130_000;
 /** The way diffs are shown, in the storage of this browser. */
 const SPLIT = "eisen-split";
 
@@ -40,11 +38,8 @@ export class BranchPanel {
     this.send = button("", () => this.sendComments(), { hidden: true, class: "main" });
     this.check = button("Run the checks", () => this.runChecks());
     const way = (title, more) => button(title, () => this.merge(more));
-    this.squash = way("Squash …", { squash: true });
-    this.rebase = way("Rebase …", { rebase: true });
-    this.request = button("Open a pull request …", () => this.openRequest());
     this.mergeButton = button([icon("merge"), "Merge …"], () => this.merge({}), { class: "main" });
-    this.menu = new Menu("Other ways to merge", [this.squash, this.rebase, this.request]);
+    this.menu = new Menu("Other ways to merge", [way("Squash …", { squash: true }), way("Rebase …", { rebase: true }), button("Open a pull request …", () => this.openRequest())]);
     this.bar = h("div", { class: "row wrap review-bar" }, this.split, h("span", { class: "grow" }), this.send, this.check, this.mergeButton, this.menu.element);
     this.files = h("div", { class: "files" });
     this.more = button("", () => ((this.most += PAGE), this.draw()), { class: "more", hidden: true });
@@ -166,7 +161,7 @@ export class BranchPanel {
     this.unsent.hidden = !sends || Boolean(review.agent_id);
     fill(
       this.unsent,
-      `${counted(review.unsent, "comment")} not sent: no agent of this team works on the branch. \`eisen-core review ${line(review.branch)} --send\` gives them to a run.`,
+      `${counted(review.unsent, "comment")} not sent: no agent of this team works on the branch. \`eisen-core review ${line(review.branch)} --send\` has a run take them.`,
     );
     const hooks = {
       app: this.app,
@@ -230,7 +225,7 @@ export class BranchPanel {
     this.send.disabled = true;
     const isSent = await this.act("comments", "comment", { send: true });
     this.send.disabled = false;
-    if (isSent) notice("the agent gets the comments as its next prompt");
+    if (isSent) notice("its next prompt has the comments");
   }
 
   async runChecks() {
@@ -286,28 +281,23 @@ export class BranchPanel {
 
   async openRequest() {
     const { name } = this;
-    const question = `Push ${line(name)} and open a pull request, with the login of whoever started the team?`;
-    if (this.request.disabled || !(await sure(question, "Open it"))) return;
-    this.request.disabled = true;
-    setText(this.status, "Opening a pull request …");
+    if (!(await sure(`Push ${line(name)} and open a pull request, as who started the team?`, "Open it"))) return;
+    setText(this.status, "Opening it …");
     try {
-      const { link: address } = await this.app.call("open_pull_request", { branch: name }, REQUEST_MS);
-      if (name === this.name) fill(this.status, "Pull request: ", isWeb(address) ? link(address, line(address)) : line(address));
+      const { link: to } = await this.app.call("open_pull_request", { branch: name }, CHECKS_MS);
+      if (name === this.name) fill(this.status, "Opened: ", /^https?:/.test(to) ? link(to, to) : line(to));
     } catch (error) {
       if (name === this.name) setText(this.status, error.message);
-      failed(`pull request of ${name}`)(error);
-    } finally {
-      this.request.disabled = false;
     }
   }
 
   key(key) {
     const all = [...this.files.querySelectorAll(".hunk")];
     const at = all.findIndex((it) => it.contains(document.activeElement));
-    if ("jknN".includes(key)) return (walk(all, key === "j" || key === "n" ? 1 : -1), true);
+    if ("jknN".includes(key)) return (walk(all, "jn".includes(key) ? 1 : -1), true);
     const act = { a: "accept", x: "revert", c: "comment" }[key];
     if (act) {
-      if (at < 0) notice("choose a part first: j and k go from one to the next");
+      if (at < 0) notice("choose a part first, by j or k");
       else all[at].querySelector(`[data-act="${act}"]`)?.click();
       return true;
     }

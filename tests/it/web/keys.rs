@@ -316,7 +316,7 @@ fn as_it_was_in_the_replay(browser: &Chromium) {
                  select.value = [...select.options].find((it) => it.innerText.startsWith('api')).value;\n\
                  select.dispatchEvent(new Event('change'));",
             );
-            browser.comes("[...document.querySelectorAll('.moments li')].every((it) => it.innerText.includes('api'))");
+            browser.comes("[...document.querySelectorAll('.moments .clip')].every((it) => it.innerText.startsWith('▲api'))");
         }
         let said: Vec<String> = serde_json::from_value(browser.run(moments)).unwrap();
         let all = [

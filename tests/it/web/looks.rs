@@ -1,10 +1,12 @@
 //! The page as it is seen: in each view, empty and full, on a desk, a laptop and a phone, nothing is cut, covered or out of
 //! reach, and axe-core finds no fault.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::WEB;
-use super::browser::{Driver, ENTER, TAB};
+use super::browser::{Chromium, Driver, ENTER, TAB};
 use super::eyes::{VIEWS, look, open};
 use crate::harness::{AgentTable, EISEN_CORE, Stage, agent, program, run};
 
@@ -70,6 +72,23 @@ fn a_team_at_work_looks_right_and_what_waits_is_in_sight() {
     look(&browser, &["inbox"], "inbox");
 }
 
+/// It has what is committed, and its link is shown.
+fn a_pull_request_is_opened(browser: &Chromium, git: &dyn Fn(&[&str]) -> String, tree: &Path) {
+    let open_request = || {
+        browser.click("[aria-label='Other ways to merge']", "");
+        browser.click("button", "Open a pull request …");
+        browser.click("dialog button", "Open it");
+    };
+    open_request();
+    browser.shows("not committed: 1 file");
+    git(&["-C", tree.to_str().unwrap(), "add", "-A"]);
+    git(&["-C", tree.to_str().unwrap(), "commit", "-qm", "fixed"]);
+    open_request();
+    let link = "document.querySelector('.review-branch a[href^=http]')?.innerText";
+    browser.comes(&format!("{link} === 'https://example.com/pull/1'"));
+    assert_eq!(git(&["-C", "../remote.git", "log", "-1", "--format=%s", "fix/run"]), "fixed");
+}
+
 #[test]
 fn a_branch_is_reviewed_and_merged() {
     let Some(driver) = Driver::shared() else { return };
@@ -119,20 +138,7 @@ fn a_branch_is_reviewed_and_merged() {
     browser.shows("1 comment not sent: no agent of this team works on the branch. `eisen-core review fix/run --send`");
     assert!(!browser.text().contains("Send 1 comment"));
     browser.picture("branch-of-run.png");
-    // A pull request has what is committed, and its link is shown.
-    let open_request = || {
-        browser.click("[aria-label='Other ways to merge']", "");
-        browser.click("button", "Open a pull request …");
-        browser.click("dialog button", "Open it");
-    };
-    open_request();
-    browser.shows("not committed: 1 file");
-    let tree = stage.path("shop.trees/fix-run");
-    git(&["-C", tree.to_str().unwrap(), "add", "-A"]);
-    git(&["-C", tree.to_str().unwrap(), "commit", "-qm", "fixed"]);
-    open_request();
-    browser.comes("document.querySelector('.review-branch a[href^=http]')?.innerText === 'https://example.com/pull/1'");
-    assert_eq!(git(&["-C", "../remote.git", "log", "-1", "--format=%s", "fix/run"]), "fixed");
+    a_pull_request_is_opened(&browser, &git, &stage.path("shop.trees/fix-run"));
     browser.tab_to("#review .choices a", "eisen/shop/ui");
     browser.keys(ENTER);
     // What is behind a part stands at it, and its code is coloured.

@@ -79,7 +79,9 @@ const LONGEST: u64 = 1 << 20;
 fn lines_of(file: &Path) -> u64 {
     let found = file.symlink_metadata().ok().filter(|it| it.is_file() && it.len() <= LONGEST);
     let text = found.and_then(|_| std::fs::read(file).ok()).unwrap_or_default();
-    text.split(|byte| *byte == b'\n').count().saturating_sub(1) as u64
+    let parts = text.split(|byte| *byte == b'\n').count();
+    // The last line may have no end.
+    (parts - usize::from(text.is_empty() || text.ends_with(b"\n"))) as u64
 }
 
 /// Adds up the lines `ADDED<TAB>REMOVED<TAB>PATH`.

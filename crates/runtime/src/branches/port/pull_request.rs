@@ -72,8 +72,8 @@ async fn open(folder: &Path, params: &OpenPullRequestParams) -> Result<PullReque
     let ended = ended.map_err(Refused::fault)?;
     if !ended.status.success() {
         let said = String::from_utf8_lossy(&ended.stderr);
-        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
-        let last = lines.last().unwrap_or("it failed without a word");
+        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let last = last.unwrap_or("it failed without a word");
         let last = last.strip_prefix("error: ").unwrap_or(last);
         return Err(Refused::new(409, masked_line(last)));
     }

@@ -286,6 +286,10 @@ fn pull_request(
     let listed = listed.into_iter().find(|it| it.branch == branch);
     let (repository, _) =
         branches::repository_of(folder).map_err(|failure| anyhow!("{:#}", failure.error()))?;
+    // A name with a pattern would push more than one.
+    if repository.tip(branch).is_none() {
+        bail!("there is no branch `{branch}`");
+    }
     let into = into.map(str::to_owned);
     let into = into.or_else(|| listed.as_ref()?.standing.as_ref()?.into.clone());
     if let Some(stands) = listed.as_ref().and_then(|listed| listed.standing.as_ref()) {

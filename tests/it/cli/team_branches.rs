@@ -352,7 +352,12 @@ fn a_connection_without_the_token_learns_no_branches_and_merges_none() {
     port.prompt("ui", "run sed -i 's/return 1/return 9/' cart.py; git commit -qam nine");
     let main = git(&stage, "shop", &["rev-parse", "main"]);
     let mut stranger = team.watch();
-    for method in ["list_branches", "merge_branch", "check_branch"] {
+    // Nor is pushed what is no branch of a task.
+    for branch in ["main", "*", "heads/eisen/shop/ui"] {
+        let refused = port.call("open_pull_request", &json!({ "branch": branch })).unwrap_err();
+        assert_eq!(refused["code"], 404, "{branch}");
+    }
+    for method in ["list_branches", "merge_branch", "check_branch", "open_pull_request"] {
         let params = json!({ "branch": "eisen/shop/ui" });
         let refused = stranger.call(method, &params).unwrap_err();
         assert_eq!(refused["code"], 401, "{method}");

@@ -99,9 +99,10 @@ fn prompts_that_wait(browser: &Chromium) {
         browser.tab_to(".queue button", "Take this prompt back");
         browser.keys(ENTER);
         browser.comes(&format!("document.querySelectorAll('.queue li').length === {left}"));
-        // A field for text would bring up the keyboard of a phone.
-        browser.focus_is(if left > 0 { ".queue button" } else { ".prompt button.main" });
+        browser.focus_is(if left > 0 { ".queue button" } else { "textarea" });
     }
+    browser.run("document.querySelector('.prompt textarea').value = ''");
+    browser.keys(ESCAPE);
     browser.keys("c");
     yes(browser, "Cancel ui's turn");
     browser.shows("cancelled");

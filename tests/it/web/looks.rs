@@ -86,6 +86,9 @@ fn a_pull_request_is_opened(browser: &Chromium, git: &dyn Fn(&[&str]) -> String,
     open_request();
     let link = "document.querySelector('.review-branch a[href^=http]')?.innerText";
     browser.comes(&format!("{link} === 'https://example.com/pull/1'"));
+    let said = std::fs::read_to_string(tree.join("../../gh.log")).unwrap();
+    assert!(said.contains("--head fix/run --title fix --body-file - --base main"), "{said}");
+    assert!(said.contains("**Task:** fix"), "{said}");
     assert_eq!(git(&["-C", "../remote.git", "log", "-1", "--format=%s", "fix/run"]), "fixed");
 }
 
@@ -108,7 +111,10 @@ fn a_branch_is_reviewed_and_merged() {
     ] {
         git(args);
     }
-    stage.file("bin/gh", "#!/bin/sh\ncat > /dev/null\necho https://example.com/pull/1\n");
+    stage.file(
+        "bin/gh",
+        "#!/bin/sh\necho \"$@\" > ../gh.log\ncat >> ../gh.log\necho https://example.com/pull/1\n",
+    );
     assert!(program("chmod").arg("+x").arg(stage.path("bin/gh")).status().unwrap().success());
     git(&["init", "-q", "--bare", "../remote.git"]);
     git(&["remote", "add", "origin", "../remote.git"]);

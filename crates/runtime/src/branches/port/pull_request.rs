@@ -1,6 +1,7 @@
 //! Opens pull requests: by `merge --pr` as a program of its own, which asks nobody anything and ends in time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +14,10 @@ use tokio::time::timeout;
 
 use super::TeamBranches;
 use super::merges::check_name;
+use crate::branches::port::reviews;
+use crate::branches::repository_of;
 use crate::model::masked_line;
-use crate::serve::Refused;
+use crate::serve::{Refused, blocking};
 use crate::wire::{OpenPullRequestParams, PullRequest};
 
 /// How long the push and `gh` may take together.
@@ -22,6 +25,9 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Bytes of what the command prints, and of what it says, that are read.
 const LONGEST: u64 = 64 << 10;
+
+/// How long its output is read after its end.
+const AFTER_END: Duration = Duration::from_secs(1);
 
 impl TeamBranches {
     /// Pushes a branch and opens a pull request. It goes on if the returned future is dropped.
@@ -33,6 +39,12 @@ impl TeamBranches {
         if let Some(into) = &params.into {
             check_name("into", into)?;
         }
+        // A push publishes what it names: a task's branch alone, by its exact name.
+        let listed = self.listed().await?;
+        if !listed.0.iter().any(|it| it.branch == params.branch) {
+            let message = format!("`{}` is no branch of a task", params.branch);
+            return Err(Refused::new(404, message));
+        }
         let Ok(alone) = Arc::clone(&self.requesting).try_lock_owned() else {
             let message = "a pull request is opened already: try again when that is done";
             return Err(Refused::new(409, message));
@@ -40,10 +52,25 @@ impl TeamBranches {
         let folder = self.workspace.clone();
         let opened = tokio::spawn(async move {
             let _alone = alone;
+            let place = folder.clone();
+            blocking(move || refuse_hooks(&place)).await??;
             open(&folder, &params).await
         });
         opened.await.map_err(Refused::fault)?
     }
+}
+
+/// Refuses where git's hooks lie in the workspace: what an agent wrote there would run outside of its zone.
+fn refuse_hooks(folder: &Path) -> Result<(), Refused> {
+    let (repository, _) = repository_of(folder).map_err(|it| reviews::refused(&it))?;
+    let mut ask = repository.git();
+    ask.args(["rev-parse", "--path-format=absolute", "--git-path", "hooks"]);
+    let hooks = PathBuf::from(ask.text().map_err(Refused::fault)?.trim_end());
+    if hooks.starts_with(folder) && !hooks.starts_with(repository.common()) {
+        let message = "git's hooks lie in the workspace, and agents may have written them: `eisen-core merge --pr` in a terminal runs them";
+        return Err(Refused::new(409, message));
+    }
+    Ok(())
 }
 
 async fn open(folder: &Path, params: &OpenPullRequestParams) -> Result<PullRequest, Refused> {
@@ -63,7 +90,7 @@ async fn open(folder: &Path, params: &OpenPullRequestParams) -> Result<PullReque
         // git, ssh and `gh` are its children.
         let _ = group.map(|group| killpg(group, Signal::SIGKILL));
         let message = format!(
-            "the pull request was not opened within {} s: `eisen-core merge --pr {}` in a terminal shows what it waits for",
+            "it did not end within {} s, and may have been opened: `eisen-core merge --pr {}` in a terminal shows what it waits for",
             DEADLINE.as_secs(),
             params.branch
         );
@@ -84,16 +111,30 @@ async fn open(folder: &Path, params: &OpenPullRequestParams) -> Result<PullReque
 /// Waits for the end of a command, and reads what it writes.
 async fn outcome(child: &mut Child) -> std::io::Result<Output> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr) = tokio::try_join!(read(stdout), read(stderr))?;
-    Ok(Output { status: child.wait().await?, stdout, stderr })
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let status = {
+        let mut reading =
+            pin!(async { tokio::try_join!(read(stdout, &mut out), read(stderr, &mut err)) });
+        tokio::select! {
+            status = child.wait() => {
+                // What it began in the background may keep its output open.
+                let _ = timeout(AFTER_END, reading).await;
+                status?
+            }
+            done = reading.as_mut() => {
+                done?;
+                child.wait().await?
+            }
+        }
+    };
+    Ok(Output { status, stdout: out, stderr: err })
 }
 
 /// Reads up to so many bytes, and passes over what comes behind them.
-async fn read(from: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
-    let mut read = Vec::new();
+async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) -> std::io::Result<()> {
     if let Some(mut from) = from {
-        (&mut from).take(LONGEST).read_to_end(&mut read).await?;
+        (&mut from).take(LONGEST).read_to_end(into).await?;
         tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
     }
-    Ok(read)
+    Ok(())
 }

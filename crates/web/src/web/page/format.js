@@ -147,7 +147,7 @@ export function turnName(turn) {
 
 /** 1 file, 2 files. */
 export function counted(number, word) {
-  return `${whole(number)} ${word}${number === 1 ? "" : word.endsWith("h") ? "es" : "s"}`;
+  return `${whole(number)} ${word}${number === 1 ? "" : /[cs]h$/.test(word) ? "es" : "s"}`;
 }
 
 /** Whether a path is none of the team's work: outside the workspace, or git's own. */

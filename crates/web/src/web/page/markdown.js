@@ -75,7 +75,6 @@ function tableOf({ sides, head, rows, more }) {
   );
 }
 
-
 /** The nodes of inline parts; a link in a link is its text. */
 function words(list, isLink = false) {
   return list.map((it) => {

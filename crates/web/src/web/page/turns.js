@@ -5,7 +5,6 @@ import { count, line, lookup, money, objects, short, textOf } from "./format.js"
 /** Characters of the name of a currency, and of a stop reason that nobody knows here. */
 const LONGEST_WORD = 40;
 
-/** What came of a turn: its tone, icon and words. They are those of `top`, too. */
 /** Kinds of tool calls: the icon, and the word. */
 export const KINDS = lookup({
   read: ["read", "read"],
@@ -20,6 +19,7 @@ export const KINDS = lookup({
   message: ["message", "message"],
 });
 
+/** What came of a turn: its tone, icon and words. They are those of `top`, too. */
 const OUTCOMES = lookup({
   end_turn: ["good", "check", "done"],
   cancelled: ["none", "stop", "cancelled"],

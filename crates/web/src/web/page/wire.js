@@ -17,11 +17,6 @@ export class WireError extends Error {
     super(message);
     this.code = code;
   }
-
-  /** Whether the team is of a version that does not know the method. */
-  get isUnknownMethod() {
-    return this.code === 404 && this.message.startsWith("there is no method");
-  }
 }
 
 export class Wire {

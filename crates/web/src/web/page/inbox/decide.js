@@ -11,8 +11,6 @@ export class Decider {
     this.app = app;
     this.cards = cards;
     this.redraw = redraw;
-    /** Whether the team tells what a waiting access would do. */
-    this.hasPreviews = true;
   }
 
   /** Asks what a waiting access or write would do, once. */
@@ -20,7 +18,6 @@ export class Decider {
     if (!hasFile(card) || card.previewState || card.status !== "waits") return;
     // Only who decides is shown what it is about.
     if (!this.app.may("decide")) return;
-    if (!this.hasPreviews) return void (card.previewState = "none");
     card.previewState = "asked";
     try {
       const method = card.kind === "access" ? "show_blocked" : "show_conflict";
@@ -29,8 +26,7 @@ export class Decider {
       // What has just come up is to be read first.
       if (card.shownAt) card.shownAt = Date.now();
     } catch (error) {
-      card.previewState = error.isUnknownMethod ? "none" : "failed";
-      if (error.isUnknownMethod) this.hasPreviews = false;
+      card.previewState = error.code === 404 ? "none" : "failed";
     }
     card.version += 1;
     this.redraw();
@@ -94,7 +90,7 @@ export class Decider {
     card.status = "waits";
     card.version += 1;
     if (error.code !== 409 && error.code !== 404) return;
-    if (hasFile(card) && this.app.state.waiting.has(card.key) && this.hasPreviews) {
+    if (hasFile(card) && this.app.state.waiting.has(card.key)) {
       card.previewState = "";
       card.shownAt = Date.now();
       await this.preview(card);

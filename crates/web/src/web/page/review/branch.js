@@ -161,7 +161,7 @@ export class BranchPanel {
     this.unsent.hidden = !sends || Boolean(review.agent_id);
     fill(
       this.unsent,
-      `${counted(review.unsent, "comment")} not sent: no agent of this team works on the branch. \`eisen-core review ${line(review.branch)} --send\` has a run take them.`,
+      `${counted(review.unsent, "comment")} not sent: no agent of this team works on the branch. \`eisen-core review ${line(review.branch)} --send\` gives them to a run.`,
     );
     const hooks = {
       app: this.app,
@@ -225,7 +225,7 @@ export class BranchPanel {
     this.send.disabled = true;
     const isSent = await this.act("comments", "comment", { send: true });
     this.send.disabled = false;
-    if (isSent) notice("its next prompt has the comments");
+    if (isSent) notice("the agent gets them as its next prompt");
   }
 
   async runChecks() {
@@ -281,13 +281,16 @@ export class BranchPanel {
 
   async openRequest() {
     const { name } = this;
-    if (!(await sure(`Push ${line(name)} and open a pull request, as who started the team?`, "Open it"))) return;
+    const question = `Push ${line(name)} to origin and open a pull request, with the login that the team has?`;
+    if (!(await sure(question, "Open it"))) return;
     setText(this.status, "Opening it …");
     try {
       const { link: to } = await this.app.call("open_pull_request", { branch: name }, CHECKS_MS);
+      notice(`opened ${line(to)}`);
       if (name === this.name) fill(this.status, "Opened: ", /^https?:/.test(to) ? link(to, to) : line(to));
     } catch (error) {
       if (name === this.name) setText(this.status, error.message);
+      failed(`pull request of ${name}`)(error);
     }
   }
 

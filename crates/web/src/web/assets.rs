@@ -104,7 +104,6 @@ page_files! {
     "markdown-parse.js"
     "markdown.js"
     "marks.js"
-    "menu.js"
     "notify.js"
     "review/branch.js"
     "review/branches.js"

@@ -95,7 +95,7 @@ export class App {
   async leave() {
     const token = localStorage.getItem(TOKEN);
     const left = await fetch("leave", { method: "POST", headers: { "x-eisen-token": token } }).catch(() => null);
-    if (!left?.ok && left?.status !== 401) return notice("the access was not ended: try again, or revoke it on the machine of the team", true);
+    if (!left?.ok && left?.status !== 401) return notice("the access was not ended: try again", true);
     localStorage.removeItem(TOKEN);
     noAccess("");
   }

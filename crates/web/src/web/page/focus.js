@@ -14,8 +14,8 @@ let places = [];
 const isSeen = (el) =>
   el.isConnected && (el.checkVisibility?.({ visibilityProperty: true }) ?? el.getClientRects().length > 0);
 // A field for text brings up the keyboard of a phone: there it takes the focus only of one.
-const isTouched = matchMedia("(pointer: coarse)");
-const takes = (el) => !el.disabled && isSeen(el) && (el.tagName !== "TEXTAREA" || last.tagName === "TEXTAREA" || !isTouched.matches);
+const takesText = () => last.tagName === "TEXTAREA" || !matchMedia("(pointer: coarse)").matches;
+const takes = (el) => !el.disabled && isSeen(el) && (el.tagName !== "TEXTAREA" || takesText());
 const takersIn = (el) => (el.matches(TAKERS) ? [el] : []).concat(...el.querySelectorAll(TAKERS));
 
 /** Begins to look after the focus. */

@@ -59,7 +59,7 @@ const KEYS = [
     ],
   ],
   ["History", [["/", "the field"], ["j k", "next, previous"], ["space", "play, in Replay"]]],
-  ["Diffs", [["n N", "next, previous hunk, where the focus is in a diff"]]],
+  ["Diffs", [["n N", "next, previous hunk"]]],
 ];
 
 export function help() {

@@ -1,14 +1,13 @@
 // Owns the review of one branch: its files and hunks, what a person says of them, checks and merge.
 
 import { button, fill, h, setText } from "../dom.js";
-import { failed, notice, sure } from "../dialog.js";
+import { Menu, failed, notice, sure } from "../dialog.js";
 import { ago, counted, cut, line, plain } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
 import { walk } from "../keys.js";
 import { link } from "../markdown.js";
 import { agentName } from "../marks.js";
-import { Menu } from "../menu.js";
 import { fileView } from "./hunks.js";
 
 /** Files that are shown at first, and with each further look. */
@@ -281,16 +280,13 @@ export class BranchPanel {
 
   async openRequest() {
     const { name } = this;
-    const question = `Push ${line(name)} to origin and open a pull request, with the login that the team has?`;
-    if (!(await sure(question, "Open it"))) return;
+    if (!(await sure(`Push ${line(name)} to origin and open a pull request by the team's login?`, "Open it"))) return;
     setText(this.status, "Opening it …");
     try {
       const { link: to } = await this.app.call("open_pull_request", { branch: name }, CHECKS_MS);
-      notice(`opened ${line(to)}`);
-      if (name === this.name) fill(this.status, "Opened: ", /^https?:/.test(to) ? link(to, to) : line(to));
+      fill(this.status, `${line(name)}: `, /^https?:/.test(to) ? link(to, to) : line(to));
     } catch (error) {
-      if (name === this.name) setText(this.status, error.message);
-      failed(`pull request of ${name}`)(error);
+      setText(this.status, `${name}: ${error.message}`);
     }
   }
 

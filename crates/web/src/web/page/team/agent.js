@@ -1,10 +1,9 @@
 // Owns the panel of one agent: what it can be told, and its transcript.
 
 import { button, fill, h, setText } from "../dom.js";
-import { failed, notice, sure } from "../dialog.js";
+import { Menu, failed, notice, sure } from "../dialog.js";
 import { bytes, counted, cut, line } from "../format.js";
 import { icon, iconButton } from "../icons.js";
-import { Menu } from "../menu.js";
 import { agentName } from "../marks.js";
 import { isRunning } from "../state.js";
 import { changesAt } from "../turns.js";

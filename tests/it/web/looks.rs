@@ -72,7 +72,7 @@ fn a_team_at_work_looks_right_and_what_waits_is_in_sight() {
     look(&browser, &["inbox"], "inbox");
 }
 
-/// It has what is committed, and its link is shown.
+/// A pull request has what is committed, and its link is shown.
 fn a_pull_request_is_opened(browser: &Chromium, git: &dyn Fn(&[&str]) -> String, tree: &Path) {
     let open_request = || {
         browser.click("[aria-label='Other ways to merge']", "");

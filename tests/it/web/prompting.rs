@@ -1,11 +1,11 @@
 //! The prompt box of the page: mode and model, and the prompts that wait.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::browser::Driver;
 use super::client::Site;
 use super::{WEB, holders};
-use crate::harness::{Stage, agent, eventually};
+use crate::harness::{Puppet, Stage, agent, eventually};
 
 const DESK: (u32, u32) = (1280, 860);
 
@@ -19,10 +19,13 @@ fn mode_and_model_are_chosen_below_the_prompt() {
     let mut port = team.steer_when_ready(&["ui", "api"]);
     // What was announced before the page is opened is there, too.
     let commands = json!([{"name": "compact", "description": "Makes room"}, {"name": "context"}, {"name": "init"}]);
-    let update =
-        json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-    let params = json!({"sessionId": "s-api", "update": update});
-    api.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    let announce = |api: &mut Puppet, commands: &Value| {
+        let update =
+            json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
+        let params = json!({"sessionId": "s-api", "update": update});
+        api.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    };
+    announce(&mut api, &commands);
     eventually("the commands are known", || {
         let offered = port.call("list_session_options", &json!({"agent_id": "api"})).unwrap();
         offered["commands"] == commands
@@ -57,6 +60,10 @@ fn mode_and_model_are_chosen_below_the_prompt() {
     browser.comes("[...document.querySelectorAll('.offers li')].map((it) => it.innerText.trim()).join('|').includes('/compact')");
     browser.picture("commands.png");
     assert_eq!(browser.run("return document.querySelectorAll('.offers li').length"), json!(2));
+    // Commands that come while one is typed are offered, too.
+    let more = json!([{"name": "compact"}, {"name": "context"}, {"name": "compose"}]);
+    announce(&mut api, &more);
+    browser.comes("document.querySelectorAll('.offers li').length === 3");
     browser.keys("m\u{e007}");
     browser
         .comes("document.querySelector('textarea[aria-label=\"Prompt\"]').value === '/compact '");

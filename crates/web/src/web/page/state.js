@@ -142,6 +142,7 @@ export class State {
     const all = objects(list, MOST_COMMANDS);
     const commands = all.map((it) => ({ name: short(it.name, 60).replace(/^\/+/, ""), what: short(it.description, 200) }));
     this.commands.set(agent, commands);
+    this.changed("agents");
   }
 
   turn(line) {

@@ -85,6 +85,7 @@ export class AgentPanel {
       return;
     }
     this.begin();
+    this.composer.update();
     if (this.app.wire.isLive) {
       this.queue.update(agent);
       if (this.app.may("prompt")) this.options.update(agent);

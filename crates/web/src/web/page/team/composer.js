@@ -59,6 +59,14 @@ export class Composer {
     this.close();
   }
 
+  /** Offers the commands that came while the name of one is typed. */
+  update() {
+    const commands = this.app.state.commands.get(this.agent);
+    if (commands === this.known) return;
+    this.known = commands;
+    if (document.activeElement === this.text && this.word()) this.offer();
+  }
+
   focus() {
     this.text.focus();
   }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::connection::ProviderBody;
 use super::open_call::OpenCall;
 use crate::counting::CallEnd;
 
@@ -26,7 +26,7 @@ pub(super) enum AnswerBody {
 
 /// A provider's answer on its way to an agent.
 pub(super) struct Passing {
-    body: Incoming,
+    body: ProviderBody,
     /// None: it is not counted.
     call: Option<OpenCall>,
     /// Something came since the deadline was set. A clock that is read for each frame would cost as much as all else.
@@ -41,7 +41,7 @@ pub(super) struct Passing {
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 impl AnswerBody {
-    pub(super) fn passing(body: Incoming, call: Option<OpenCall>) -> Self {
+    pub(super) fn passing(body: ProviderBody, call: Option<OpenCall>) -> Self {
         Self::Passing(Box::new(Passing {
             body,
             call,

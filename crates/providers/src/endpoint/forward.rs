@@ -13,6 +13,7 @@ use super::answer::AnswerBody;
 use super::asked::{AskedBody, Purpose};
 use super::bodies::{self, LONGEST_STREAM, RequestBody, WholeBody};
 use super::callers::{AgentConnection, Callers, ProviderCall};
+use super::connection::ProviderBody;
 use super::headers;
 use super::open_call::OpenCall;
 use super::route::{self, NoRoute, Route};
@@ -232,7 +233,7 @@ fn onward(
 }
 
 /// The provider's answer as it goes back.
-fn back(answer: Response<Incoming>, call: Option<OpenCall>) -> Response<AnswerBody> {
+fn back(answer: Response<ProviderBody>, call: Option<OpenCall>) -> Response<AnswerBody> {
     let (head, body) = answer.into_parts();
     let mut back = Response::new(AnswerBody::passing(body, call));
     *back.status_mut() = head.status;

@@ -2,5 +2,6 @@
 mod budgets;
 mod cuts;
 mod harness;
+mod kept;
 mod passing;
 mod strangers;

@@ -3,41 +3,36 @@
 
 use std::error::Error;
 use std::iter::successors;
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use http::{Request, Response, Uri};
-use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
-use hyper_util::client::legacy::Client;
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::rustls::{self, AlertDescription, ClientConfig};
-use tower_service::Service;
+use tower_service::Service as _;
 
 use super::EndpointError;
 use super::bodies::RequestBody;
+use super::connection::{Connection, ProviderBody};
+use super::pool::{Place, Pool};
 use super::shapes::OwnAnswer;
 use super::tls;
 use crate::counting::CallEnd;
+
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// How long a connection may take, and an answer. Providers think for minutes; agents wait less.
 const CONNECT: Duration = Duration::from_secs(15);
 const HEAD: Duration = Duration::from_secs(30 * 60);
 
-/// Connections that are kept for later calls, of each provider, and for how long.
-const MOST_IDLE: usize = 64;
-const IDLE: Duration = Duration::from_secs(50);
-
-/// Bytes that are read of a connection at once. A head has to fit.
-const BUFFER: usize = 16 * 1024;
-
 /// The client.
-pub(super) struct Upstream(Client<ProviderConnector, RequestBody>);
+pub(super) struct Upstream {
+    pool: Arc<Pool>,
+    one: HttpsConnector<HttpConnector>,
+    two: HttpsConnector<HttpConnector>,
+}
 
 /// A call without an answer.
 pub(super) struct NoAnswer {
@@ -51,54 +46,6 @@ impl Upstream {
     }
 
     fn by(tls: &ClientConfig) -> Self {
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MOST_IDLE)
-            .http1_read_buf_exact_size(BUFFER)
-            .set_host(false)
-            .build(ProviderConnector::new(tls));
-        Self(client)
-    }
-
-    /// Sends a request once, and waits for the head of its answer.
-    pub(super) async fn send(
-        &self,
-        request: Request<RequestBody>,
-    ) -> Result<Response<Incoming>, NoAnswer> {
-        let failed = |why, end| NoAnswer { answer: OwnAnswer::Away(why), end };
-        let Ok(answer) = timeout(HEAD, self.0.request(request)).await else {
-            let why = "eisen-core: the provider did not answer within 30 minutes";
-            return Err(failed(why, CallEnd::Unanswered));
-        };
-        answer.map_err(|error| {
-            let texts = successors(error.source(), |error| (*error).source());
-            let texts: Vec<_> = texts.map(ToString::to_string).collect();
-            tracing::debug!(why = texts.last(), "a provider did not answer");
-            let is_distrusted = texts.iter().any(|text| text.contains("invalid peer certificate"));
-            if is_distrusted {
-                let why = "eisen-core: the provider's certificate is not trusted";
-                failed(why, CallEnd::Unsent)
-            } else if error.is_connect() {
-                failed("eisen-core: the provider can't be reached", CallEnd::Unsent)
-            } else {
-                let why = "eisen-core: the connection to the provider ended before an answer";
-                failed(why, CallEnd::Unanswered)
-            }
-        })
-    }
-}
-
-/// Connects to providers. HTTP/2 would put all calls of a provider on one connection: those past its number of streams
-/// would wait for whole answers, and all would break together. So it is spoken only where HTTP/1.1 is refused.
-#[derive(Clone)]
-struct ProviderConnector {
-    one: HttpsConnector<HttpConnector>,
-    two: HttpsConnector<HttpConnector>,
-}
-
-impl ProviderConnector {
-    fn new(tls: &ClientConfig) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -109,30 +56,77 @@ impl ProviderConnector {
             tls.alpn_protocols = vec![version.to_vec()];
             HttpsConnector::from((tcp.clone(), tls))
         };
-        Self { one: by(b"http/1.1"), two: by(b"h2") }
+        Self { pool: Arc::default(), one: by(b"http/1.1"), two: by(b"h2") }
+    }
+
+    /// Sends a request once, and waits for the head of its answer.
+    pub(super) async fn send(
+        &self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<ProviderBody>, NoAnswer> {
+        let Ok(answer) = timeout(HEAD, self.sent(request)).await else {
+            let why = "eisen-core: the provider did not answer within 30 minutes";
+            return Err(NoAnswer { answer: OwnAnswer::Away(why), end: CallEnd::Unanswered });
+        };
+        answer
+    }
+
+    async fn sent(
+        &self,
+        mut request: Request<RequestBody>,
+    ) -> Result<Response<ProviderBody>, NoAnswer> {
+        let to = request.uri().clone();
+        let place = Place::of(&self.pool, &to);
+        loop {
+            let (mut connection, is_kept) = match place.take() {
+                Some(kept) => (kept, true),
+                None => (self.connect(&to).await.map_err(|error| unsent(&*error))?, false),
+            };
+            match connection.send(request).await {
+                Ok(answer) => {
+                    return Ok(answer.map(|body| ProviderBody::new(body, connection, place)));
+                }
+                Err(mut error) => match error.take_message() {
+                    // The provider had closed it meanwhile.
+                    Some(again) if is_kept => request = again,
+                    _ => return Err(unanswered(&error.into_error())),
+                },
+            }
+            *request.uri_mut() = to.clone();
+        }
+    }
+
+    /// Connects to a provider. HTTP/2 would put all calls of a provider on one connection: those past its number of
+    /// streams would wait for whole answers, and all would break together. So it is spoken only where HTTP/1.1 is
+    /// refused, and there too a connection has one call at a time.
+    async fn connect(&self, to: &Uri) -> Result<Connection, BoxError> {
+        let stream = match self.one.clone().call(to.clone()).await {
+            Err(error) if speaks_another_version(&*error) => {
+                self.two.clone().call(to.clone()).await?
+            }
+            connected => connected?,
+        };
+        Ok(Connection::begin(stream).await?)
     }
 }
 
-impl Service<Uri> for ProviderConnector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
-    type Error = Box<dyn Error + Send + Sync>;
-    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+fn unsent(error: &(dyn Error + 'static)) -> NoAnswer {
+    let texts: Vec<_> =
+        successors(Some(error), |error| (*error).source()).map(ToString::to_string).collect();
+    tracing::debug!(why = texts.last(), "a provider can't be reached");
+    let is_distrusted = texts.iter().any(|text| text.contains("invalid peer certificate"));
+    let why = if is_distrusted {
+        "eisen-core: the provider's certificate is not trusted"
+    } else {
+        "eisen-core: the provider can't be reached"
+    };
+    NoAnswer { answer: OwnAnswer::Away(why), end: CallEnd::Unsent }
+}
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.one.poll_ready(cx)
-    }
-
-    fn call(&mut self, to: Uri) -> Self::Future {
-        let first = self.one.call(to.clone());
-        let mut two = self.two.clone();
-        async move {
-            match first.await {
-                Err(error) if speaks_another_version(&*error) => two.call(to).await,
-                connected => connected,
-            }
-        }
-        .boxed()
-    }
+fn unanswered(error: &hyper::Error) -> NoAnswer {
+    tracing::debug!(%error, "a provider did not answer");
+    let why = "eisen-core: the connection to the provider ended before an answer";
+    NoAnswer { answer: OwnAnswer::Away(why), end: CallEnd::Unanswered }
 }
 
 /// Whether a server refused the only version of HTTP that it was offered.
@@ -154,13 +148,14 @@ fn speaks_another_version(error: &(dyn Error + 'static)) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::convert::Infallible;
-    use std::sync::Arc;
 
     use bytes::Bytes;
     use http::Version;
     use http_body_util::{BodyExt as _, Full};
+    use hyper::body::Incoming;
     use hyper::server::conn::{http1, http2};
     use hyper::service::service_fn;
+    use hyper_util::rt::{TokioExecutor, TokioIo};
     use tokio::net::TcpListener;
     use tokio_rustls::TlsAcceptor;
     use tokio_rustls::rustls::crypto::aws_lc_rs;

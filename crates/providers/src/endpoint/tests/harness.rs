@@ -77,7 +77,7 @@ impl FakeProvider {
 }
 
 /// Reads a request to its end.
-async fn request(stream: &mut TcpStream) -> Vec<u8> {
+pub(super) async fn request(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let text = String::from_utf8_lossy(&bytes);

@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::harness::{
-    FakeProvider, KEY, Reply, Stand, TOKEN, Then, answer, call, call_of, provider, soon,
+    FakeProvider, KEY, Reply, Stand, TOKEN, answer, call, call_of, provider, soon,
 };
 use crate::counting::CallEnd;
 use crate::provider::ProviderKind::{self, Anthropic, Gemini, OpenAi};
@@ -290,5 +290,4 @@ async fn a_connection_serves_one_call_after_the_other() {
     for _ in 0..2 {
         assert_eq!(stand.report().await.end, CallEnd::Whole);
     }
-    let _ = Then::Wait;
 }

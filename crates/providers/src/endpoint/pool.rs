@@ -1,0 +1,94 @@
+//! Connections that are free, kept for later calls.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
+
+use super::connection::Connection;
+
+/// Connections that are kept of each provider, and for how long.
+const MOST_FREE: usize = 64;
+const FREE: Duration = Duration::from_secs(50);
+
+/// How often connections are closed that were free for too long, or that their provider has closed.
+const SWEEP: Duration = Duration::from_secs(10);
+
+/// The scheme and the authority of an address: a connection serves no other.
+type Origin = (Option<Scheme>, Option<Authority>);
+
+/// The connections that are free.
+#[derive(Default)]
+pub(super) struct Pool(Mutex<FreeConnections>);
+
+#[derive(Default)]
+struct FreeConnections {
+    by_origin: HashMap<Origin, Vec<FreeConnection>>,
+    is_swept: bool,
+}
+
+struct FreeConnection {
+    connection: Connection,
+    since: Instant,
+}
+
+/// The place of a connection, to which it comes back.
+pub(super) struct Place {
+    pool: Arc<Pool>,
+    origin: Origin,
+}
+
+impl Place {
+    pub(super) fn of(pool: &Arc<Pool>, to: &Uri) -> Self {
+        let origin = (to.scheme().cloned(), to.authority().cloned());
+        Self { pool: Arc::clone(pool), origin }
+    }
+
+    /// Takes the connection that became free last.
+    pub(super) fn take(&self) -> Option<Connection> {
+        loop {
+            let mut found = self.pool.0.lock().by_origin.get_mut(&self.origin)?.pop()?;
+            if found.since.elapsed() < FREE && found.connection.is_free() {
+                return Some(found.connection);
+            }
+        }
+    }
+
+    /// Keeps a connection, if it can take another call.
+    pub(super) fn put(&self, mut connection: Connection) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if !connection.is_free() {
+            return;
+        }
+        let mut free = self.pool.0.lock();
+        let here = free.by_origin.entry(self.origin.clone()).or_default();
+        if here.len() < MOST_FREE {
+            here.push(FreeConnection { connection, since: Instant::now() });
+            if !std::mem::replace(&mut free.is_swept, true) {
+                runtime.spawn(sweep(Arc::downgrade(&self.pool)));
+            }
+        }
+    }
+}
+
+/// Closes what is kept in vain, until nothing is kept.
+async fn sweep(pool: Weak<Pool>) {
+    loop {
+        sleep(SWEEP).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut free = pool.0.lock();
+        free.by_origin.retain(|_, all| {
+            all.retain_mut(|it| it.since.elapsed() < FREE && it.connection.is_free());
+            !all.is_empty()
+        });
+        free.is_swept = !free.by_origin.is_empty();
+        if !free.is_swept {
+            return;
+        }
+    }
+}

@@ -202,7 +202,11 @@ fn report(end: &RunEnd, branch: Option<&Worktree>, is_json: bool) -> Result<(), 
             count => format!(", {count} files not committed"),
         };
         let flag = if stands.uncommitted > 0 { " --commit" } else { "" };
-        note(format_args!("branch {branch}: {commits}{left}: {program} merge {branch}{flag}"));
+        let next = match tree.is_settled() {
+            Ok(()) => format!("{program} merge {branch}{flag}"),
+            Err(why) => plain(&why),
+        };
+        note(format_args!("branch {branch}: {commits}{left}: {next}"));
     }
     Ok(())
 }

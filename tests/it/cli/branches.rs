@@ -156,6 +156,9 @@ fn a_branch_goes_on_in_its_worktree_and_one_without_a_name_gets_one() {
     assert!(said(&stage, "b", "where").ends_with("b\n20020 shop-b\n"));
     said(&stage, "a", "fix");
     assert_eq!(said(&stage, "a", "do git rev-list --count HEAD"), "2\n");
+    let stopped = run_agent(&stage, &["--branch", "a", "do git rebase -x false main"]);
+    assert!(stopped.stderr.contains("is in the middle of a rebase: end it"), "{}", stopped.stderr);
+    assert!(!stopped.stderr.contains("merge a"), "{}", stopped.stderr);
     let ended = run_agent(&stage, &["--worktree", "where is the cart?"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stderr.contains("branch eisen/where-cart in "), "{}", ended.stderr);

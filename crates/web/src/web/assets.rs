@@ -100,7 +100,6 @@ page_files! {
     "map/table.js"
     "map/theme.js"
     "map/zones.js"
-    "markdown-inline.js"
     "markdown-parse.js"
     "markdown.js"
     "marks.js"

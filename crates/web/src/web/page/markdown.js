@@ -5,8 +5,7 @@ import { sure } from "./dialog.js";
 import { h } from "./dom.js";
 import { counted, line, plain } from "./format.js";
 import { icon } from "./icons.js";
-import { urlOf } from "./markdown-inline.js";
-import { parse, partsOf } from "./markdown-parse.js";
+import { parse, partsOf, urlOf } from "./markdown-parse.js";
 
 /** The nodes of a text; `app` asks the server for the colours of code. */
 export function markdown(text, app) {

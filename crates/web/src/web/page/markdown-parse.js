@@ -7,6 +7,8 @@ const LONGEST_ADDRESS = 2_048;
 const DEEPEST = 12;
 /** Parts of one text; what follows is plain. */
 const MOST_PARTS = 2_000;
+/** Of these, those within one paragraph, heading or cell: a page draws them all again while it grows. */
+const MOST_WITHIN = 300;
 /** Pieces of a text that grows. */
 const MOST_PIECES = 400;
 const MOST_COLUMNS = 30;
@@ -241,6 +243,7 @@ function inline(text, budget) {
   /** Marks that may begin something; the oldest is let go of, so that the depth has a bound. */
   const open = [];
   const ticks = ticksOf(text);
+  const least = Math.max(0, budget.left - MOST_WITHIN);
   let [from, at] = [0, 0];
   const flush = () => {
     if (from < at) out.push(text.slice(from, at));
@@ -259,7 +262,7 @@ function inline(text, budget) {
     if (open.length > DEEPEST) open.shift();
   };
   const wrap = (top, kind) => ({ kind, children: settled(out.splice(top.place + 1)) });
-  while (at < text.length && budget.left > 0) {
+  while (at < text.length && budget.left > least) {
     const c = text[at];
     if (c === "\\" && isMark(text[at + 1])) {
       flush();

@@ -82,6 +82,13 @@ pub(super) enum RequestBody {
     Passing(Incoming, u64),
 }
 
+impl RequestBody {
+    /// Whether more of it is to come from the agent.
+    pub(super) fn is_passing(&self) -> bool {
+        matches!(self, Self::Passing(body, _) if !body.is_end_stream())
+    }
+}
+
 impl From<WholeBody> for RequestBody {
     fn from(body: WholeBody) -> Self {
         Self::Whole(Full::new(body.bytes), body.room)

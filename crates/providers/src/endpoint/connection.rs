@@ -1,5 +1,5 @@
-//! Connections to providers, each for one call at a time. The task that waits for an answer drives its connection: a
-//! task of the connection's own would be woken, and would wake the other, for each event of a stream.
+//! Connections to providers. The task that waits for an answer drives its connection. With a task for each of the two,
+//! each event of a stream would wake both, and be written by itself.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -14,17 +14,17 @@ use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::connect::Connection as _;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 
 use super::bodies::RequestBody;
 use super::pool::Place;
 
-/// Bytes that are read of a connection at once. A head has to fit.
+/// Bytes of one read from a connection. The head of an answer has to fit.
 const BUFFER: usize = 16 * 1024;
 
-/// Bytes from and to a provider.
-pub(super) type ProviderStream = MaybeHttpsStream<TokioIo<TcpStream>>;
+/// The bytes from and to a provider.
+type ProviderStream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// A connection to a provider.
 pub(super) struct Connection {
@@ -34,21 +34,21 @@ pub(super) struct Connection {
 }
 
 enum Sender {
-    One(http1::SendRequest<RequestBody>),
-    Two(http2::SendRequest<RequestBody>),
+    Http1(http1::SendRequest<RequestBody>),
+    Http2(http2::SendRequest<RequestBody>),
 }
 
 impl Connection {
     /// Begins to speak, by the version that was agreed on.
     pub(super) async fn begin(stream: ProviderStream) -> hyper::Result<Self> {
         if stream.connected().is_negotiated_h2() {
-            let mut two = http2::Builder::new(TokioExecutor::new());
-            let (sender, driver) = two.timer(TokioTimer::new()).handshake(stream).await?;
-            return Ok(Self::of(Sender::Two(sender), driver));
+            let http2 = http2::Builder::new(TokioExecutor::new());
+            let (sender, driver) = http2.handshake(stream).await?;
+            return Ok(Self::of(Sender::Http2(sender), driver));
         }
-        let mut one = http1::Builder::new();
-        let (sender, driver) = one.read_buf_exact_size(Some(BUFFER)).handshake(stream).await?;
-        Ok(Self::of(Sender::One(sender), driver))
+        let mut http1 = http1::Builder::new();
+        let (sender, driver) = http1.read_buf_exact_size(Some(BUFFER)).handshake(stream).await?;
+        Ok(Self::of(Sender::Http1(sender), driver))
     }
 
     fn of(
@@ -63,20 +63,29 @@ impl Connection {
         Self { sender, driver: Some(driver.boxed()) }
     }
 
-    /// Sends a request, and waits for the head of its answer. A request of which nothing was sent comes back.
+    /// Gives the connection a task of its own, and has it end with its call. A body that comes from the agent moves on by
+    /// it while nobody reads the answer.
+    pub(super) fn detach(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            tokio::spawn(driver);
+        }
+    }
+
+    /// Sends a request, and waits for the head of its answer. A request of which nothing was sent comes back, with an
+    /// address without its host.
     pub(super) async fn send(
         &mut self,
         mut request: Request<RequestBody>,
     ) -> Result<Response<Incoming>, TrySendError<Request<RequestBody>>> {
         let mut answer = match &mut self.sender {
-            Sender::One(sender) => {
+            Sender::Http1(sender) => {
                 // The host stands in its header.
                 let path = request.uri().path_and_query().cloned();
                 let path = path.unwrap_or_else(|| PathAndQuery::from_static("/"));
                 *request.uri_mut() = Uri::from(path);
                 sender.try_send_request(request).boxed()
             }
-            Sender::Two(sender) => sender.try_send_request(request).boxed(),
+            Sender::Http2(sender) => sender.try_send_request(request).boxed(),
         };
         poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.poll_unpin(cx) {
@@ -97,12 +106,13 @@ impl Connection {
         }
     }
 
-    /// Whether it can take a call.
-    pub(super) fn is_free(&mut self) -> bool {
+    /// Reads what has come, and says whether the connection can take a call. Nobody waits for it: a call that takes it
+    /// puts its own waker in.
+    pub(super) fn drive_if_free(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
         let is_ready = match &self.sender {
-            Sender::One(sender) => sender.is_ready(),
-            Sender::Two(sender) => sender.is_ready(),
+            Sender::Http1(sender) => sender.is_ready(),
+            Sender::Http2(sender) => sender.is_ready(),
         };
         self.driver.is_some() && is_ready
     }
@@ -150,7 +160,8 @@ impl Body for ProviderBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        // By HTTP/2 the end may come behind the last byte, and a body whose length is known is not asked for it.
+        self.body.is_end_stream() || self.body.size_hint().exact() == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -160,8 +171,7 @@ impl Body for ProviderBody {
 
 impl Drop for ProviderBody {
     fn drop(&mut self) {
-        // A body whose length is known is not asked for its end.
-        if self.body.is_end_stream() {
+        if self.is_end_stream() {
             self.give_back();
         }
     }

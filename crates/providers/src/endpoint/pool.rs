@@ -14,10 +14,10 @@ use super::connection::Connection;
 
 /// Connections that are kept of each provider, and for how long.
 const MOST_FREE: usize = 64;
-const FREE: Duration = Duration::from_secs(50);
+const LONGEST_FREE: Duration = Duration::from_secs(50);
 
 /// How often connections are closed that were free for too long, or that their provider has closed.
-const SWEEP: Duration = Duration::from_secs(10);
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// The scheme and the authority of an address: a connection serves no other.
 type Origin = (Option<Scheme>, Option<Authority>);
@@ -29,7 +29,7 @@ pub(super) struct Pool(Mutex<FreeConnections>);
 #[derive(Default)]
 struct FreeConnections {
     by_origin: HashMap<Origin, Vec<FreeConnection>>,
-    is_swept: bool,
+    has_sweeper: bool,
 }
 
 struct FreeConnection {
@@ -53,7 +53,7 @@ impl Place {
     pub(super) fn take(&self) -> Option<Connection> {
         loop {
             let mut found = self.pool.0.lock().by_origin.get_mut(&self.origin)?.pop()?;
-            if found.since.elapsed() < FREE && found.connection.is_free() {
+            if found.since.elapsed() < LONGEST_FREE && found.connection.drive_if_free() {
                 return Some(found.connection);
             }
         }
@@ -62,32 +62,32 @@ impl Place {
     /// Keeps a connection, if it can take another call.
     pub(super) fn put(&self, mut connection: Connection) {
         let Ok(runtime) = Handle::try_current() else { return };
-        if !connection.is_free() {
+        if !connection.drive_if_free() {
             return;
         }
         let mut free = self.pool.0.lock();
         let here = free.by_origin.entry(self.origin.clone()).or_default();
         if here.len() < MOST_FREE {
             here.push(FreeConnection { connection, since: Instant::now() });
-            if !std::mem::replace(&mut free.is_swept, true) {
+            if !std::mem::replace(&mut free.has_sweeper, true) {
                 runtime.spawn(sweep(Arc::downgrade(&self.pool)));
             }
         }
     }
 }
 
-/// Closes what is kept in vain, until nothing is kept.
+/// Closes connections that are old or dead. It ends when none is left.
 async fn sweep(pool: Weak<Pool>) {
     loop {
-        sleep(SWEEP).await;
+        sleep(SWEEP_EVERY).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut free = pool.0.lock();
         free.by_origin.retain(|_, all| {
-            all.retain_mut(|it| it.since.elapsed() < FREE && it.connection.is_free());
+            all.retain_mut(|it| it.since.elapsed() < LONGEST_FREE && it.connection.drive_if_free());
             !all.is_empty()
         });
-        free.is_swept = !free.by_origin.is_empty();
-        if !free.is_swept {
+        free.has_sweeper = !free.by_origin.is_empty();
+        if !free.has_sweeper {
             return;
         }
     }

@@ -23,15 +23,17 @@ use crate::counting::CallEnd;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// How long a connection may take, and an answer. Providers think for minutes; agents wait less.
-const CONNECT: Duration = Duration::from_secs(15);
+/// How long TCP may take to connect, a whole connection with TLS, and an answer. Providers think for minutes; agents wait
+/// less.
+const CONNECT_TCP: Duration = Duration::from_secs(15);
+const CONNECT: Duration = Duration::from_secs(30);
 const HEAD: Duration = Duration::from_secs(30 * 60);
 
 /// The client.
 pub(super) struct Upstream {
     pool: Arc<Pool>,
-    one: HttpsConnector<HttpConnector>,
-    two: HttpsConnector<HttpConnector>,
+    http1: HttpsConnector<HttpConnector>,
+    http2: HttpsConnector<HttpConnector>,
 }
 
 /// A call without an answer.
@@ -49,14 +51,14 @@ impl Upstream {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT));
+        tcp.set_connect_timeout(Some(CONNECT_TCP));
         tcp.set_keepalive(Some(Duration::from_secs(60)));
         let by = |version: &[u8]| {
             let mut tls = tls.clone();
             tls.alpn_protocols = vec![version.to_vec()];
             HttpsConnector::from((tcp.clone(), tls))
         };
-        Self { pool: Arc::default(), one: by(b"http/1.1"), two: by(b"h2") }
+        Self { pool: Arc::default(), http1: by(b"http/1.1"), http2: by(b"h2") }
     }
 
     /// Sends a request once, and waits for the head of its answer.
@@ -64,14 +66,14 @@ impl Upstream {
         &self,
         request: Request<RequestBody>,
     ) -> Result<Response<ProviderBody>, NoAnswer> {
-        let Ok(answer) = timeout(HEAD, self.sent(request)).await else {
+        let Ok(answer) = timeout(HEAD, self.try_send(request)).await else {
             let why = "eisen-core: the provider did not answer within 30 minutes";
             return Err(NoAnswer { answer: OwnAnswer::Away(why), end: CallEnd::Unanswered });
         };
         answer
     }
 
-    async fn sent(
+    async fn try_send(
         &self,
         mut request: Request<RequestBody>,
     ) -> Result<Response<ProviderBody>, NoAnswer> {
@@ -80,8 +82,11 @@ impl Upstream {
         loop {
             let (mut connection, is_kept) = match place.take() {
                 Some(kept) => (kept, true),
-                None => (self.connect(&to).await.map_err(|error| unsent(&*error))?, false),
+                None => (self.connect(&to).await.map_err(|error| not_sent(&*error))?, false),
             };
+            if request.body().is_passing() {
+                connection.detach();
+            }
             match connection.send(request).await {
                 Ok(answer) => {
                     return Ok(answer.map(|body| ProviderBody::new(body, connection, place)));
@@ -89,7 +94,8 @@ impl Upstream {
                 Err(mut error) => match error.take_message() {
                     // The provider had closed it meanwhile.
                     Some(again) if is_kept => request = again,
-                    _ => return Err(unanswered(&error.into_error())),
+                    Some(_) => return Err(not_sent(&error.into_error())),
+                    None => return Err(not_answered(&error.into_error())),
                 },
             }
             *request.uri_mut() = to.clone();
@@ -98,21 +104,25 @@ impl Upstream {
 
     /// Connects to a provider. HTTP/2 would put all calls of a provider on one connection: those past its number of
     /// streams would wait for whole answers, and all would break together. So it is spoken only where HTTP/1.1 is
-    /// refused, and there too a connection has one call at a time.
+    /// refused, and there too a call takes a connection for itself.
     async fn connect(&self, to: &Uri) -> Result<Connection, BoxError> {
-        let stream = match self.one.clone().call(to.clone()).await {
-            Err(error) if speaks_another_version(&*error) => {
-                self.two.clone().call(to.clone()).await?
-            }
-            connected => connected?,
+        let connecting = async {
+            let stream = match self.http1.clone().call(to.clone()).await {
+                Err(error) if speaks_another_version(&*error) => {
+                    self.http2.clone().call(to.clone()).await?
+                }
+                connected => connected?,
+            };
+            Ok(Connection::begin(stream).await?)
         };
-        Ok(Connection::begin(stream).await?)
+        timeout(CONNECT, connecting).await?
     }
 }
 
-fn unsent(error: &(dyn Error + 'static)) -> NoAnswer {
-    let texts: Vec<_> =
-        successors(Some(error), |error| (*error).source()).map(ToString::to_string).collect();
+/// A call of which nothing was sent.
+fn not_sent(error: &(dyn Error + 'static)) -> NoAnswer {
+    let texts = successors(Some(error), |error| (*error).source());
+    let texts: Vec<_> = texts.map(ToString::to_string).collect();
     tracing::debug!(why = texts.last(), "a provider can't be reached");
     let is_distrusted = texts.iter().any(|text| text.contains("invalid peer certificate"));
     let why = if is_distrusted {
@@ -123,7 +133,7 @@ fn unsent(error: &(dyn Error + 'static)) -> NoAnswer {
     NoAnswer { answer: OwnAnswer::Away(why), end: CallEnd::Unsent }
 }
 
-fn unanswered(error: &hyper::Error) -> NoAnswer {
+fn not_answered(error: &hyper::Error) -> NoAnswer {
     tracing::debug!(%error, "a provider did not answer");
     let why = "eisen-core: the connection to the provider ended before an answer";
     NoAnswer { answer: OwnAnswer::Away(why), end: CallEnd::Unanswered }
@@ -148,6 +158,8 @@ fn speaks_another_version(error: &(dyn Error + 'static)) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::convert::Infallible;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
 
     use bytes::Bytes;
     use http::Version;
@@ -165,7 +177,7 @@ mod tests {
     use super::*;
 
     /// Answers with its request's body, by the versions that it speaks.
-    async fn server(versions: &[&str]) -> (Upstream, u16) {
+    async fn server(versions: &[&str]) -> (Upstream, u16, Arc<AtomicUsize>) {
         let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let certificate = made.cert.der().clone();
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -177,11 +189,14 @@ mod tests {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
+        let connected = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connected);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let acceptor = acceptor.clone();
+                let (acceptor, count) = (acceptor.clone(), Arc::clone(&count));
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
+                    count.fetch_add(1, Relaxed);
                     let is_two = stream.get_ref().1.alpn_protocol() == Some(b"h2");
                     let echo = service_fn(async |request: Request<Incoming>| {
                         let body = request.into_body().collect().await.unwrap().to_bytes();
@@ -201,7 +216,8 @@ mod tests {
         roots.add(certificate).unwrap();
         let tls = ClientConfig::builder_with_provider(provider);
         let tls = tls.with_safe_default_protocol_versions().unwrap();
-        (Upstream::by(&tls.with_root_certificates(roots).with_no_client_auth()), port)
+        let upstream = Upstream::by(&tls.with_root_certificates(roots).with_no_client_auth());
+        (upstream, port, connected)
     }
 
     #[tokio::test]
@@ -212,7 +228,7 @@ mod tests {
             (&["h2"], Version::HTTP_2),
             (&[], Version::HTTP_11),
         ] {
-            let (upstream, port) = server(versions).await;
+            let (upstream, port, connected) = server(versions).await;
             for _ in 0..2 {
                 let body = RequestBody::Whole(Full::new(Bytes::from_static(b"{}")), None);
                 let request = Request::post(format!("https://localhost:{port}/v1/messages"));
@@ -222,6 +238,7 @@ mod tests {
                 assert_eq!(answer.version(), expected, "{versions:?}");
                 assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "{}");
             }
+            assert_eq!(connected.load(Relaxed), 1, "{versions:?}: the first is used again");
         }
     }
 }

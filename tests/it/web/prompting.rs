@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::browser::Driver;
+use super::browser::{DOWN, Driver, ENTER};
 use super::client::Site;
 use super::{WEB, holders};
 use crate::harness::{Puppet, Stage, agent, eventually};
@@ -36,26 +36,24 @@ fn mode_and_model_are_chosen_below_the_prompt() {
     browser.shows("live");
     browser.click("#team a, #team button", "ui");
     browser.comes("document.querySelectorAll('.options select').length === 2");
-    let choose = |option: &str, value: &str| {
-        browser.run(&format!(
-            "const select = [...document.querySelectorAll('.options label')]\
-             .find((it) => it.innerText.startsWith({option:?})).querySelector('select');\
-             select.value = {value:?}; select.dispatchEvent(new Event('change'))"
-        ));
-    };
-    choose("Mode", "plan");
-    browser.shows("ui: Mode is plan");
+    browser.keys("p");
+    for (menu, chosen) in [("Mode", "plan"), ("Model", "small")] {
+        browser.tab_to(&format!(".options select[aria-label={menu}]"), "");
+        browser.keys(DOWN);
+        browser.shows(&format!("ui: {menu} is {chosen}"));
+        browser.focus_is(".options select");
+    }
     browser.picture("options.png");
-    assert_eq!(port.prompt("ui", "what is chosen"), "plan large");
+    assert_eq!(port.prompt("ui", "what is chosen"), "plan small");
     // What others choose is seen here.
-    let params = json!({"agent_id": "ui", "option": "model", "value": "small"});
+    let params = json!({"agent_id": "ui", "option": "model", "value": "large"});
     port.call("set_session_option", &params).unwrap();
-    browser.comes("document.querySelectorAll('.options select')[1].value === 'small'");
+    browser.comes("document.querySelectorAll('.options select')[1].value === 'large'");
     // An agent that offers nothing has no menus.
     browser.run("location.hash = 'team/api'");
     browser.comes("document.querySelector('.agent-panel h2').innerText.includes('api')");
     browser.comes("document.querySelector('.options').hidden");
-    browser.keys("p");
+    browser.tab_to("textarea", "");
     browser.keys("/co");
     browser.comes("[...document.querySelectorAll('.offers li')].map((it) => it.innerText.trim()).join('|').includes('/compact')");
     browser.picture("commands.png");
@@ -64,9 +62,16 @@ fn mode_and_model_are_chosen_below_the_prompt() {
     let more = json!([{"name": "compact"}, {"name": "context"}, {"name": "compose"}]);
     announce(&mut api, &more);
     browser.comes("document.querySelectorAll('.offers li').length === 3");
-    browser.keys("m\u{e007}");
+    browser.keys(&format!("m{ENTER}"));
     browser
         .comes("document.querySelector('textarea[aria-label=\"Prompt\"]').value === '/compact '");
+    // Files are offered once they are known, without a further letter.
+    browser.keys("@");
+    browser.comes("[...document.querySelectorAll('.offers li')].some((it) => it.innerText.trim() === '@src/ui/app.ts')");
+    let second = browser.run("return document.querySelectorAll('.offers li')[1].innerText.trim()");
+    browser.keys(&format!("{DOWN}{ENTER}"));
+    let typed = browser.run("return document.activeElement.value");
+    assert_eq!(typed, format!("/compact {} ", second.as_str().unwrap()));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

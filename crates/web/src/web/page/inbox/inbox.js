@@ -264,7 +264,7 @@ export class InboxPanel {
     if (this.hasFocus() && this.several.key(key)) return true;
     if (key === "Escape" && this.hasFocus()) return this.close();
     if (key === "t" && this.hasFocus()) return this.choose();
-    if (!this.isShown || !["a", "s", "m", "d", "D", "r", "e"].includes(key)) return false;
+    if (!this.isShown || !"asmdDre".includes(key)) return false;
     const card = this.cards.byKey.get(this.cards.selected);
     if (!card) notice("nothing waits for a decision");
     else this.press(card, key, true);

@@ -32,6 +32,7 @@ export class MapView {
     this.app = app;
     this.element = document.getElementById("map");
     this.extra = { waits: new Map(), overlap: new Map() };
+    this.hasZones = false;
     const { graph, heat } = app.state;
     this.surface = new Surface("Map of the files; the table beside it says the same", {
       look: (path) => this.look(path),
@@ -139,8 +140,7 @@ export class MapView {
   update(dirty) {
     const { state } = this.app;
     if (dirty.has("graph") || dirty.has("link")) this.feed.changed(dirty.has("link"));
-    if (dirty.has("graph") && this.surface.selectedPath) this.know();
-    if (dirty.has("graph")) this.surface.want();
+    if (dirty.has("graph")) (this.know(), this.surface.want());
     if (dirty.has("agents") || dirty.has("order")) this.legend.name([...state.agents.keys()]);
     if (dirty.has("agents")) this.zones();
     if (dirty.has("order")) (this.legend.forget(), this.table.forget(), this.surface.want());
@@ -149,7 +149,7 @@ export class MapView {
     if (!["heat", "waiting", "overlaps"].some((topic) => dirty.has(topic))) return;
     this.table.want();
     this.sum();
-    if (this.surface.selectedPath) this.know();
+    this.know();
   }
 
   heated() {
@@ -180,7 +180,7 @@ export class MapView {
     this.surface.moved();
     this.table.want();
     this.sum();
-    if (this.surface.selectedPath) this.know();
+    this.know();
   }
 
   now() {
@@ -202,16 +202,15 @@ export class MapView {
   }
 
   toggleZones() {
-    const isOn = this.zonesToggle.getAttribute("aria-pressed") !== "true";
-    this.zonesToggle.setAttribute("aria-pressed", String(isOn));
+    this.hasZones = !this.hasZones;
+    this.zonesToggle.setAttribute("aria-pressed", String(this.hasZones));
     this.zones();
     this.surface.moved();
   }
 
   zones() {
-    const isOn = this.zonesToggle.getAttribute("aria-pressed") === "true";
-    this.surface.zones = isOn ? zonesOf(this.app.state.agents.values(), this.surface.layout) : [];
-    if (isOn) this.surface.want();
+    this.surface.zones = this.hasZones ? zonesOf(this.app.state.agents.values(), this.surface.layout) : [];
+    if (this.hasZones) this.surface.want();
   }
 
   /** What waits and overlaps is on the map, too. */
@@ -306,7 +305,7 @@ export class MapView {
     this.know();
   }
 
-  /** Shows what is known of the selected file, if it is not what is shown already. */
+  /** Shows what is known of the selected file, if there is one and it is not what is shown already. */
   know() {
     const path = this.surface.selectedPath;
     this.detail.hidden = !path;

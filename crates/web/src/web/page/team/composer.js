@@ -59,7 +59,7 @@ export class Composer {
     this.close();
   }
 
-  /** Offers the commands that came while the name of one is typed. */
+  /** Offers the commands, or files, that came while the name of one is typed. */
   update() {
     const commands = this.app.state.commands.get(this.agent);
     if (commands === this.known) return;
@@ -136,9 +136,11 @@ export class Composer {
 
   files(part) {
     this.app.lists.wantGraph();
+    const { files, isKnown } = this.app.state.graph;
+    if (!isKnown) this.known = null;
     const wanted = part.toLowerCase();
     const found = [];
-    for (const path of this.app.state.graph.files.keys()) {
+    for (const path of files) {
       if (!path.toLowerCase().includes(wanted)) continue;
       found.push({ text: `@${path}`, icon: "file" });
       if (found.length === 200) break;

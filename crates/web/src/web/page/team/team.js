@@ -14,7 +14,7 @@ import { Stream } from "./stream.js";
 /** Cards, stream and log are drawn at most this often. */
 const LISTS_EVERY_MS = 150;
 /** What they show. */
-const SHOWN = new Set(["agents", "waiting", "budgets", "log", "order", "said"]);
+const SHOWN = new Set(["agents", "waiting", "budgets", "graph", "log", "order", "said"]);
 /** Entries of the log that are shown. */
 const MOST_ENTRIES = 200;
 /** Turns whose changes are asked for at a time, and how often those of one that runs are at most. */
@@ -100,9 +100,10 @@ export class TeamView {
     if (this.isLog && (dirty.has("log") || dirty.has("order"))) this.drawLog();
   }
 
-  /** Hears of what an agent said, also while it is not shown. */
+  /** Hears of what an agent said, also while it is not shown; and of what was chosen, if only for a moment. */
   heard(topic, cause) {
     if (topic === "said") this.panel.heard(cause);
+    if (cause?.type === "options") this.panel.options.key = "";
   }
 
   tick() {

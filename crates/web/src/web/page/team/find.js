@@ -23,12 +23,12 @@ export class Find {
       placeholder: "Find in this transcript",
       "aria-label": "Find in this transcript",
       maxlength: LONGEST_SEARCH,
-      on: { input: () => this.typed(), keydown: (event) => this.pressed(event) },
+      on: { input: () => this.typed() },
     });
     this.count = h("span", { class: "dim small", role: "status" });
     this.element = h(
       "div",
-      { class: "find", role: "search", hidden: true },
+      { class: "find", role: "search", hidden: true, on: { keydown: (event) => this.pressed(event) } },
       icon("search"),
       this.field,
       this.count,
@@ -61,10 +61,11 @@ export class Find {
   }
 
   pressed(event) {
-    if (event.isComposing || (event.key !== "Enter" && event.key !== "Escape")) return;
-    event.preventDefault();
+    if (event.isComposing) return;
     if (event.key === "Escape") this.close();
-    else this.step(event.shiftKey ? -1 : 1);
+    else if (event.key === "Enter" && event.target === this.field) this.step(event.shiftKey ? -1 : 1);
+    else return;
+    event.preventDefault();
   }
 
   typed() {

@@ -211,6 +211,12 @@ impl Chromium {
         panic!("Tab does not reach {selector} {text:?} in:\n{}", self.text());
     }
 
+    /// Goes on with Tab to what is of a selector and has the text, or the label, and presses it.
+    pub(super) fn press(&self, selector: &str, text: &str) {
+        self.tab_to(selector, text);
+        self.keys(ENTER);
+    }
+
     /// Waits until what has the focus is of a selector.
     pub(super) fn focus_is(&self, selector: &str) {
         self.comes(&format!("document.activeElement.matches({selector:?})"));

@@ -263,11 +263,11 @@ fn a_phone_gets_a_link_of_a_token_that_ends_by_itself() {
     let lock = stage.path("home/teams/shop/tokens.lock");
     std::fs::remove_file(&lock).unwrap();
     std::fs::create_dir(&lock).unwrap();
-    browser.click("#leave", "End access");
+    browser.press("#leave", "End access");
     browser.shows("the access was not ended");
     assert!(tokens().iter().any(|token| token["id"] == made_id));
     std::fs::remove_dir(&lock).unwrap();
-    browser.click("#leave", "End access");
+    browser.press("#leave", "End access");
     browser.shows("`eisen-core web`");
     eventually("the token is gone", || tokens().iter().all(|token| token["id"] != made_id));
     assert_eq!(site.get("/metrics", &[&format!("Authorization: Bearer {holder}")]).status, 200);

@@ -5,10 +5,11 @@ use serde_json::json;
 use super::browser::{Chromium, DOWN, Driver, ENTER, ESCAPE, LEFT, RIGHT, TAB};
 use super::eyes::open;
 use super::page::team;
+use super::{WEB, page};
 use crate::harness::{Port, Stage, eventually};
 
 /// Answers the question of a dialog with its second button.
-fn yes(browser: &Chromium, question: &str) {
+pub(super) fn yes(browser: &Chromium, question: &str) {
     browser.shows(question);
     browser.focus_is("dialog button");
     browser.keys(TAB);
@@ -22,6 +23,7 @@ fn an_agent_is_steered_by_the_keyboard_and_the_focus_stays() {
     let team = team(&stage);
     let _port = team.steer_when_ready(&["ui", "api"]);
     let browser = open(&stage, &driver);
+    what_is_beside_the_activity(&browser);
     // A prompt takes two keys and its text.
     browser.keys(ENTER);
     browser.shows("Cancel turn");
@@ -34,12 +36,7 @@ fn an_agent_is_steered_by_the_keyboard_and_the_focus_stays() {
     browser.comes("location.hash === '#team/ui'");
     prompts_that_wait(&browser);
     the_menu_of_an_agent(&browser);
-    // What was said is found, and the focus is back in the transcript.
-    browser.keys("/");
-    browser.keys(&format!("written{ENTER}"));
-    browser.shows("1 of ");
-    browser.keys(ESCAPE);
-    browser.focus_is(".transcript .scroll");
+    what_was_said_is_found_and_copied(&browser);
     browser.keys("G");
     // All keys are listed, and what had the focus has it again.
     browser.keys("?");
@@ -47,6 +44,7 @@ fn an_agent_is_steered_by_the_keyboard_and_the_focus_stays() {
     browser.keys(ESCAPE);
     browser.focus_is(".transcript .scroll");
     the_folders_of_the_map(&browser);
+    the_tools_of_the_map(&browser);
     the_history(&browser);
     for (old, new) in [
         ("time", "#history"),
@@ -60,7 +58,29 @@ fn an_agent_is_steered_by_the_keyboard_and_the_focus_stays() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
-/// Changes of the last turn take one key to see, and one more and a look to take back.
+/// Notices of the head, and the log with its switch: each is turned on and off, and led back from.
+fn what_is_beside_the_activity(browser: &Chromium) {
+    // The browser refuses all that are not named.
+    let permissions = ["notifications", "clipboardReadWrite", "clipboardSanitizedWrite"];
+    browser.tell("Browser.grantPermissions", &json!({ "permissions": permissions }));
+    browser.tab_to("#bell", "");
+    for is_on in [true, false] {
+        browser.keys(ENTER);
+        browser.comes(&format!("document.querySelector('#bell').ariaPressed === '{is_on}'"));
+    }
+    browser.press("#team a", "Log");
+    browser.comes("document.querySelector('.log').checkVisibility()");
+    browser.tab_to("#team input[type=checkbox]", "");
+    for is_on in [true, false] {
+        browser.keys(" ");
+        browser.comes(&format!("document.activeElement.checked === {is_on}"));
+    }
+    browser.press("#team a", "Activity");
+    browser.comes("document.querySelector('.stream').checkVisibility()");
+    browser.keys("1");
+}
+
+/// Changes of the last turn take one key to see, and one more and a look to take back, or to bring again.
 fn changes_are_taken_back(browser: &Chromium, stage: &Stage) {
     browser.keys(ESCAPE);
     browser.keys("l");
@@ -78,6 +98,10 @@ fn changes_are_taken_back(browser: &Chromium, stage: &Stage) {
     browser.keys(ENTER);
     eventually("the file is as it was", || stage.read("shop/src/ui/app.ts") == "ui\n");
     browser.focus_is("#review *");
+    browser.press("#review button", "Redo the last undo");
+    browser.shows("Redo of ui: this is what it would change");
+    browser.press("button.danger", "Redo 1 file");
+    eventually("the file is as it was written", || stage.read("shop/src/ui/app.ts") == "new");
 }
 
 /// Prompts wait, are changed and taken back, and the turn before them is cancelled.
@@ -134,6 +158,25 @@ fn the_menu_of_an_agent(browser: &Chromium) {
     }
 }
 
+/// A search goes from hit to hit and leaves the focus in the transcript, and a message is copied from there.
+fn what_was_said_is_found_and_copied(browser: &Chromium) {
+    let at = || browser.run("return document.querySelector('.find [role=status]').innerText");
+    browser.keys("/");
+    browser.keys(&format!("writ{ENTER}"));
+    browser.comes("document.querySelector('.find [role=status]').innerText.includes(' of ')");
+    let first = at();
+    browser.keys(TAB);
+    browser.keys("n");
+    assert_ne!(at(), first);
+    browser.keys("N");
+    assert_eq!(at(), first);
+    browser.keys(ESCAPE);
+    browser.focus_is(".transcript .scroll");
+    browser.press(".block button", "Copy the message");
+    browser.shows("Copied.");
+    browser.run("document.querySelector('.transcript .scroll').focus()");
+}
+
 /// A folder that nobody touched is opened and folded on the map, and in the table beside it.
 fn the_folders_of_the_map(browser: &Chromium) {
     browser.keys("3");
@@ -163,6 +206,25 @@ fn the_folders_of_the_map(browser: &Chromium) {
     assert_eq!(is_open(), before);
     browser.keys("\u{e013}");
     browser.focus_is("#map tbody button");
+}
+
+/// A file is found, zones are shown, the table is sorted, and what is known of a file leads to who wrote it.
+fn the_tools_of_the_map(browser: &Chromium) {
+    browser.keys("3");
+    browser.tab_to("#map .map-find", "");
+    browser.keys(&format!("app.t{ENTER}"));
+    browser.comes("document.querySelector('#map .detail h2')?.innerText === 'src/ui/app.ts'");
+    browser.press("#map .tools button", "Zones");
+    browser.comes("document.activeElement.ariaPressed === 'true'");
+    browser.press("#map .detail a", "Who wrote it");
+    browser.comes("document.querySelector('.blame .who button')?.innerText.includes('ui')");
+    browser.keys("3");
+    browser.tab_to("#map th button", "File");
+    for order in ["ascending", "descending"] {
+        browser.keys(ENTER);
+        browser.focus_is("#map th button");
+        browser.comes(&format!("document.activeElement.parentElement.ariaSort === '{order}'"));
+    }
 }
 
 /// Turns, and what a search finds, are walked through by `j` and `k`; a dialog gives the focus back.
@@ -198,13 +260,26 @@ fn the_history(browser: &Chromium) {
     browser.shows("As the journal has it");
     browser.keys(ESCAPE);
     at("0");
+    // A file is chosen of those that are offered, and its line says why it is there.
+    browser.keys("4");
+    browser.press("#history nav a", "Blame");
+    browser.comes("location.hash === '#history/blame'");
+    browser.keys("/");
+    browser.keys(&format!("app.ts{DOWN}{ENTER}"));
+    browser.comes("location.hash === '#history/blame/src%2Fui%2Fapp.ts'");
+    browser.press(".blame .who button", "ui");
+    browser.shows("write src/ui/app.ts new");
+    browser.keys("4");
+    browser.press("#history nav a", "Cost");
+    browser.shows("By agent");
 }
 
 /// Waits until so many cards are there, and can be decided.
 fn cards(browser: &Chromium, number: usize) {
     browser.comes(&format!(
         "document.querySelectorAll('article.is-waits').length === {number} &&\
-         [...document.querySelectorAll('article.is-waits')].every((it) => it.card.preview)"
+         [...document.querySelectorAll('article.is-waits')].every((it) => it.card.preview) &&\
+         [...document.querySelectorAll('article.is-waits')].some((it) => it.card.shownAt)"
     ));
     browser.has_read();
 }
@@ -223,7 +298,8 @@ fn two_wait(browser: &Chromium, port: &mut Port, paths: [&str; 2]) -> [u64; 2] {
 fn decisions_are_taken_by_the_keyboard_and_shown_as_they_were_later() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
-    let team = team(&stage);
+    let keys = format!("{WEB}\n[zones]\ndenied = [\"**/.env\"]");
+    let team = stage.team(&keys, page::agents());
     let mut port = team.steer_when_ready(&["ui", "api"]);
     let browser = open(&stage, &driver);
     let [first, second] = two_wait(&browser, &mut port, ["src/api/cart.rs", "src/ui/app.ts"]);
@@ -264,6 +340,19 @@ fn decisions_are_taken_by_the_keyboard_and_shown_as_they_were_later() {
     browser.later(600);
     browser.keys("d");
     assert!(port.said(second).starts_with("refused"));
+    browser.comes("!document.querySelector('#inbox article.is-waits')");
+    // For the session it is asked about once, and what is denied is allowed on a second look.
+    let turn = port.begin("ui", "read types/cart.ts");
+    browser.shows("ui wants to read types/cart.ts");
+    cards(&browser, 1);
+    browser.keys("js");
+    assert_eq!([port.said(turn), port.prompt("ui", "read types/cart.ts")], ["got types\n"; 2]);
+    let turn = port.begin("api", "read .env");
+    browser.shows("api wants to read .env");
+    cards(&browser, 1);
+    browser.keys("je");
+    yes(&browser, "which is denied by **/.env. Allow it once all the same?");
+    assert_eq!(port.said(turn), "got SECRET=1\n");
     browser.comes("!document.querySelector('#inbox article.is-waits')");
     // What is left of the inbox has the focus, and then the view.
     browser.focus_is("#inbox, #inbox *");

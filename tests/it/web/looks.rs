@@ -6,8 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::WEB;
-use super::browser::{Chromium, Driver, ENTER, TAB};
+use super::browser::{Chromium, DOWN, Driver, ENTER, ESCAPE, TAB};
 use super::eyes::{VIEWS, look, open};
+use super::keys::yes;
 use crate::harness::{AgentTable, EISEN_CORE, Stage, agent, program, run};
 
 fn in_shop(id: &str) -> AgentTable {
@@ -72,12 +73,72 @@ fn a_team_at_work_looks_right_and_what_waits_is_in_sight() {
     look(&browser, &["inbox"], "inbox");
 }
 
+/// The menu of a branch.
+const WAYS: &str = "[aria-label='Other ways to merge']";
+
+/// Another way to merge is chosen, left, and taken.
+fn it_is_squashed(browser: &Chromium, git: &dyn Fn(&[&str]) -> String) {
+    browser.press(WAYS, "");
+    browser.keys(&format!("{DOWN}{ENTER}"));
+    browser.shows("Rebase fix/run into main?");
+    browser.keys(ESCAPE);
+    browser.focus_is(WAYS);
+    browser.keys(ENTER);
+    browser.keys(ENTER);
+    yes(browser, "Squash fix/run into main?");
+    browser.shows("merged fix/run into main");
+    assert_eq!(git(&["show", "main:fixed.txt"]), "fixed");
+}
+
+/// Parts are shown side by side, and a part and a file are taken back.
+fn its_parts_are_turned_and_taken_back(browser: &Chromium) {
+    let is_split = |is_split: bool| {
+        browser.comes(&format!("!!document.querySelector('#review .split') === {is_split}"));
+    };
+    browser.press("#review button", "Side by side");
+    is_split(true);
+    browser.focus_is("#review button[aria-pressed=true]");
+    browser.keys(ENTER);
+    is_split(false);
+    // Those behind the first.
+    browser.keys("j");
+    browser.keys("j");
+    browser.keys("x");
+    yes(browser, "Take back this part of src/ui/more.ts in the worktree of eisen/shop/ui?");
+    browser.shows("src/ui/more.ts: taken back");
+    browser.focus_is("#review *");
+    browser.press("[aria-label='src/ui/other.ts'] [aria-label^='Take the file']", "");
+    yes(browser, "Take back all changes of src/ui/other.ts in the worktree of eisen/shop/ui?");
+    browser.shows("src/ui/other.ts: taken back");
+    browser.comes("document.querySelectorAll('.review-branch .file-diff').length === 1");
+}
+
+/// A comment on a part is sent, the checks run, and the part is accepted.
+fn a_part_is_asked_about_and_accepted(browser: &Chromium) {
+    browser.keys("j");
+    browser.keys("c");
+    browser.keys(&format!("Why 42?{TAB}{TAB}{ENTER}"));
+    browser.shows("Send 1 comment to ui");
+    browser.focus_is("#review .hunk");
+    browser.keys("s");
+    browser.shows("the agent gets them as its next prompt");
+    browser.comes("!document.body.innerText.includes('Send 1 comment')");
+    browser.focus_is("#review .hunk");
+    browser.keys("t");
+    browser.shows("The checks passed.");
+    browser.focus_is("#review .hunk");
+    browser.keys("a");
+    browser.shows("accepted");
+    // Its file is folded now, and has the focus.
+    browser.focus_is("#review .fold");
+}
+
 /// A pull request has what is committed, and its link is shown.
 fn a_pull_request_is_opened(browser: &Chromium, git: &dyn Fn(&[&str]) -> String, tree: &Path) {
     let open_request = || {
-        browser.click("[aria-label='Other ways to merge']", "");
-        browser.click("button", "Open a pull request …");
-        browser.click("dialog button", "Open it");
+        browser.press(WAYS, "");
+        browser.keys(&format!("{DOWN}{DOWN}{ENTER}"));
+        yes(browser, "open a pull request by the team's login?");
     };
     open_request();
     browser.shows("not committed: 1 file");
@@ -96,7 +157,8 @@ fn a_pull_request_is_opened(browser: &Chromium, git: &dyn Fn(&[&str]) -> String,
 fn a_branch_is_reviewed_and_merged() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
-    stage.with_any_memory();
+    let checks = "[worktree]\nchecks = [\"test -f src/ui/app.ts\"]\n";
+    stage.file("home/config.toml", &format!("{}{checks}", Stage::ANY_MEMORY));
     let git = |args: &[&str]| {
         let done = program("git").args(args).current_dir(stage.path("shop")).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -121,7 +183,9 @@ fn a_branch_is_reviewed_and_merged() {
     stage.configure(WEB, vec![in_shop("ui").with("[agents.worktree]"), in_shop("api")]);
     let team = stage.up_with_bin();
     let mut port = team.steer_when_ready(&["ui", "api"]);
-    port.prompt("ui", "write src/ui/app.ts export const answer = 42;");
+    for file in ["app.ts export const answer = 42;", "more.ts more", "other.ts other"] {
+        port.prompt("ui", &format!("write src/ui/{file}"));
+    }
     // A branch of a run, which is over.
     stage.file(
         "one.toml",
@@ -139,26 +203,19 @@ fn a_branch_is_reviewed_and_merged() {
     browser.shows("fixed.txt");
     browser.keys("j");
     browser.keys("c");
-    browser.keys("Why?");
-    browser.click("button", "Keep the comment");
+    browser.keys(&format!("Why?{TAB}{TAB}{ENTER}"));
     browser.shows("1 comment not sent: no agent of this team works on the branch. `eisen-core review fix/run --send`");
     assert!(!browser.text().contains("Send 1 comment"));
     browser.picture("branch-of-run.png");
     a_pull_request_is_opened(&browser, &git, &stage.path("shop.trees/fix-run"));
+    it_is_squashed(&browser, &git);
     browser.tab_to("#review .choices a", "eisen/shop/ui");
     browser.keys(ENTER);
+    its_parts_are_turned_and_taken_back(&browser);
     // What is behind a part stands at it, and its code is coloured.
     browser.shows("write src/ui/app.ts export");
     browser.comes("document.querySelector('.review-branch .tok-keyword')?.innerText === 'export'");
-    browser.keys("j");
-    browser.keys("c");
-    browser.keys(&format!("Why 42?{TAB}{TAB}{ENTER}"));
-    browser.shows("Send 1 comment to ui");
-    browser.focus_is("#review .hunk");
-    browser.keys("a");
-    browser.shows("accepted");
-    // Its file is folded now, and has the focus.
-    browser.focus_is("#review .fold");
+    a_part_is_asked_about_and_accepted(&browser);
     look(&browser, &["review/branch/eisen/shop/ui"], "a branch");
     browser.tab_to("#review button", "Merge …");
     browser.keys(ENTER);

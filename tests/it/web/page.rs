@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::WEB;
-use super::browser::{Chromium, Driver};
+use super::browser::{Chromium, Driver, ENTER};
 use super::client::Site;
-use crate::harness::{Stage, Team, agent, eventually};
+use super::keys::yes;
+use crate::harness::{AgentTable, Stage, Team, agent, eventually};
 
 pub(super) const DESK: (u32, u32) = (1280, 860);
 pub(super) const PHONE: (u32, u32) = (400, 800);
@@ -33,8 +34,11 @@ pub(super) fn with_inbox(stage: &Stage, driver: &Driver) -> [Chromium; 2] {
 }
 
 pub(super) fn team(stage: &Stage) -> Team {
-    let agents = vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")];
-    stage.team(WEB, agents)
+    stage.team(WEB, agents())
+}
+
+pub(super) fn agents() -> Vec<AgentTable> {
+    vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")]
 }
 
 #[test]
@@ -143,25 +147,52 @@ fn a_page_that_is_opened_in_a_turn_shows_it_once_and_to_its_end() {
 }
 
 #[test]
-fn a_card_allows_the_pattern_that_it_offers() {
+fn a_pattern_is_allowed_and_taken_back_and_a_budget_raised_by_the_keyboard() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();
-    let team = team(&stage);
-    let mut port = team.steer_when_ready(&["ui", "api"]);
+    let ui = agent("ui").with("[agents.budget]\nturns = 2").zone("src/ui/**");
+    let team = stage.team(WEB, vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
     let desk = open(&stage, &driver, "desk", DESK);
     desk.keys("i");
+    let waits = |text: &str| {
+        desk.shows(text);
+        // From one that was decided to it.
+        desk.keys("j");
+        desk.comes("document.querySelector('article.is-waits')?.card.shownAt");
+        desk.comes("document.querySelector('article.is-waits').card.previewState !== 'asked'");
+        desk.later(600);
+    };
     let turn = port.begin("ui", "write test/a.ts one");
-    desk.shows("test/a.ts");
-    desk.comes("document.querySelector('article.card')?.card.preview");
-    desk.has_read();
+    waits("ui wants to write test/a.ts");
     desk.keys("m");
     desk.comes("document.activeElement.value === 'test/**'");
-    desk.run(
-        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }))",
-    );
+    desk.keys(ENTER);
     desk.shows("llowed for the session by you");
     assert_eq!(port.said(turn), "written");
     assert_eq!(port.prompt("ui", "write test/b.ts two"), "written");
+    waits("ui is over its budget");
+    desk.keys("r");
+    desk.tab_to("#inbox input", "new total of turns");
+    desk.keys("9");
+    desk.press("#inbox .asking button", "Raise");
+    desk.shows("aised by you");
+    // For the team it is allowed until somebody takes it back.
+    let turn = port.begin("ui", "write lib/a.ts one");
+    waits("ui wants to write lib/a.ts");
+    desk.keys("m");
+    desk.comes("document.activeElement.value === 'lib/**'");
+    desk.press("#inbox .asking button", "For the team");
+    assert_eq!(port.said(turn), "written");
+    assert_eq!(port.prompt("ui", "write lib/b.ts two"), "written");
+    desk.keys("ii");
+    desk.shows("Allowed for the team");
+    desk.press("#inbox button", "Take back");
+    yes(&desk, "ui may write lib/**, until now. Take that back?");
+    desk.shows("lib/**: taken back");
+    desk.comes("!document.querySelector('#inbox').innerText.includes('Allowed for the team')");
+    port.begin("ui", "write lib/c.ts three");
+    desk.shows("ui wants to write lib/c.ts");
     assert_eq!(desk.complaints(), Vec::<String>::new());
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::browser::{DOWN, Driver, ENTER};
+use super::browser::{DOWN, Driver, ENTER, ESCAPE};
 use super::client::Site;
 use super::{WEB, holders};
 use crate::harness::{Puppet, Stage, agent, eventually};
@@ -59,9 +59,19 @@ fn mode_and_model_are_chosen_below_the_prompt() {
     browser.picture("commands.png");
     assert_eq!(browser.run("return document.querySelectorAll('.offers li').length"), json!(2));
     // Commands that come while one is typed are offered, too.
-    let more = json!([{"name": "compact"}, {"name": "context"}, {"name": "compose"}]);
+    browser.keys(DOWN);
+    let more = json!([{"name": "compact"}, {"name": "compose"}, {"name": "context"}]);
     announce(&mut api, &more);
     browser.comes("document.querySelectorAll('.offers li').length === 3");
+    let chosen = "return document.querySelector('.offers [aria-selected=true]').innerText.trim()";
+    assert_eq!(browser.run(chosen), "/context", "what was chosen still is");
+    // Whoever closes the offers is not offered the same again.
+    browser.keys(ESCAPE);
+    announce(&mut api, &commands);
+    api.say("s-api", "All commands are known.");
+    browser.shows("All commands are known.");
+    browser.comes("document.querySelector('.offers').hidden");
+    announce(&mut api, &more);
     browser.keys(&format!("m{ENTER}"));
     browser
         .comes("document.querySelector('textarea[aria-label=\"Prompt\"]').value === '/compact '");

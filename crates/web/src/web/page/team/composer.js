@@ -59,12 +59,13 @@ export class Composer {
     this.close();
   }
 
-  /** Offers the commands, or files, that came while the name of one is typed. */
+  /** Offers commands and files that came while a name is typed, unless its offers were closed. */
   update() {
     const commands = this.app.state.commands.get(this.agent);
     if (commands === this.known) return;
     this.known = commands;
-    if (document.activeElement === this.text && this.word()) this.offer();
+    const word = this.word();
+    if (document.activeElement === this.text && word && word !== this.left) this.offer();
   }
 
   focus() {
@@ -113,7 +114,8 @@ export class Composer {
   offer() {
     const word = this.word();
     const all = word.startsWith("@") ? this.files(word.slice(1)) : word ? this.commands(word.slice(1)) : [];
-    this.at = 0;
+    const chosen = !this.offers.hidden && this.offers.children[this.at].dataset.text;
+    this.at = Math.max(0, all.findIndex((it) => it.text === chosen));
     this.offers.hidden = !all.length;
     fill(
       this.offers,
@@ -122,7 +124,7 @@ export class Composer {
           "li",
           {
             role: "option",
-            "aria-selected": at === 0,
+            "aria-selected": String(at === this.at),
             data: { text: it.text },
             on: { pointerdown: (event) => (event.preventDefault(), this.take(it.text)) },
           },
@@ -158,7 +160,7 @@ export class Composer {
   /** A key while there are offers; true if it was for them. */
   choose(event) {
     const all = [...this.offers.children];
-    if (event.key === "Escape") return (this.close(), event.stopPropagation(), true);
+    if (event.key === "Escape") return ((this.left = this.word()), this.close(), event.stopPropagation(), true);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       this.at = (this.at + (event.key === "ArrowDown" ? 1 : all.length - 1)) % all.length;
       all.forEach((el, at) => el.setAttribute("aria-selected", String(at === this.at)));

@@ -174,8 +174,7 @@ fn a_pattern_is_allowed_and_taken_back_and_a_budget_raised_by_the_keyboard() {
     waits("ui is over its budget");
     desk.keys("r");
     desk.tab_to("#inbox input", "new total of turns");
-    desk.keys("9");
-    desk.press("#inbox .asking button", "Raise");
+    desk.keys(&format!("9{ENTER}"));
     desk.shows("aised by you");
     // For the team it is allowed until somebody takes it back.
     let turn = port.begin("ui", "write lib/a.ts one");

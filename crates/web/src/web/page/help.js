@@ -33,6 +33,7 @@ const KEYS = [
       ["s", "allow until the session ends"],
       ["m", "allow a pattern, for the session or for the team"],
       ["d D", "deny; with a message"],
+      ["e", "allow once what is denied"],
       ["v t", "several at once: by a pattern; the selected card"],
       ["r", "answer in place of the file, or raise the budget"],
     ],

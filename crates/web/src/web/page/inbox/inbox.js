@@ -376,6 +376,7 @@ export class InboxPanel {
           step: name === "cost" ? "0.01" : "1",
           value: card.line[name]?.limit ?? "",
           "aria-label": `new total of ${name}`,
+          on: { keydown: (event) => event.key === "Enter" && go() },
         }),
       );
       const go = () => {

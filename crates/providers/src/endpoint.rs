@@ -10,6 +10,7 @@ mod forward;
 mod headers;
 mod open_call;
 mod pool;
+mod provider_body;
 mod route;
 mod shapes;
 mod shared;

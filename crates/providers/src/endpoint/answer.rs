@@ -9,8 +9,8 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::connection::ProviderBody;
 use super::open_call::OpenCall;
+use super::provider_body::ProviderBody;
 use crate::counting::CallEnd;
 
 /// How long a provider may be silent within an answer: at least this, and less than twice this.

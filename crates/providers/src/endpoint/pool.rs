@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-use super::connection::Connection;
+use super::connection::ProviderConnection;
 
 /// Connections that are kept of each provider, and for how long.
 const MOST_FREE: usize = 64;
@@ -20,37 +20,37 @@ const LONGEST_FREE: Duration = Duration::from_secs(50);
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
 
 /// The scheme and the authority of an address: a connection serves no other.
-type Origin = (Option<Scheme>, Option<Authority>);
+type ProviderOrigin = (Option<Scheme>, Option<Authority>);
 
 /// The connections that are free.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<FreeConnections>);
+pub(super) struct ConnectionPool(Mutex<FreeConnections>);
 
 #[derive(Default)]
 struct FreeConnections {
-    by_origin: HashMap<Origin, Vec<FreeConnection>>,
+    by_origin: HashMap<ProviderOrigin, Vec<FreeConnection>>,
     has_sweeper: bool,
 }
 
 struct FreeConnection {
-    connection: Connection,
+    connection: ProviderConnection,
     since: Instant,
 }
 
 /// The place of a connection, to which it comes back.
-pub(super) struct Place {
-    pool: Arc<Pool>,
-    origin: Origin,
+pub(super) struct ConnectionPlace {
+    pool: Arc<ConnectionPool>,
+    origin: ProviderOrigin,
 }
 
-impl Place {
-    pub(super) fn of(pool: &Arc<Pool>, to: &Uri) -> Self {
+impl ConnectionPlace {
+    pub(super) fn of(pool: &Arc<ConnectionPool>, to: &Uri) -> Self {
         let origin = (to.scheme().cloned(), to.authority().cloned());
         Self { pool: Arc::clone(pool), origin }
     }
 
     /// Takes the connection that became free last.
-    pub(super) fn take(&self) -> Option<Connection> {
+    pub(super) fn take(&self) -> Option<ProviderConnection> {
         loop {
             let mut found = self.pool.0.lock().by_origin.get_mut(&self.origin)?.pop()?;
             if found.since.elapsed() < LONGEST_FREE && found.connection.drive_if_free() {
@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// Keeps a connection, if it can take another call.
-    pub(super) fn put(&self, mut connection: Connection) {
+    pub(super) fn put(&self, mut connection: ProviderConnection) {
         let Ok(runtime) = Handle::try_current() else { return };
         if !connection.drive_if_free() {
             return;
@@ -77,7 +77,7 @@ impl Place {
 }
 
 /// Closes connections that are old or dead. It ends when none is left.
-async fn sweep(pool: Weak<Pool>) {
+async fn sweep(pool: Weak<ConnectionPool>) {
     loop {
         sleep(SWEEP_EVERY).await;
         let Some(pool) = pool.upgrade() else { return };

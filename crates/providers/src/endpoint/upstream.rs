@@ -15,8 +15,9 @@ use tower_service::Service as _;
 
 use super::EndpointError;
 use super::bodies::RequestBody;
-use super::connection::{Connection, ProviderBody};
-use super::pool::{Place, Pool};
+use super::connection::ProviderConnection;
+use super::pool::{ConnectionPlace, ConnectionPool};
+use super::provider_body::ProviderBody;
 use super::shapes::OwnAnswer;
 use super::tls;
 use crate::counting::CallEnd;
@@ -31,7 +32,7 @@ const HEAD: Duration = Duration::from_secs(30 * 60);
 
 /// The client.
 pub(super) struct Upstream {
-    pool: Arc<Pool>,
+    pool: Arc<ConnectionPool>,
     http1: HttpsConnector<HttpConnector>,
     http2: HttpsConnector<HttpConnector>,
 }
@@ -78,7 +79,7 @@ impl Upstream {
         mut request: Request<RequestBody>,
     ) -> Result<Response<ProviderBody>, NoAnswer> {
         let to = request.uri().clone();
-        let place = Place::of(&self.pool, &to);
+        let place = ConnectionPlace::of(&self.pool, &to);
         loop {
             let (mut connection, is_kept) = match place.take() {
                 Some(kept) => (kept, true),
@@ -105,7 +106,7 @@ impl Upstream {
     /// Connects to a provider. HTTP/2 would put all calls of a provider on one connection: those past its number of
     /// streams would wait for whole answers, and all would break together. So it is spoken only where HTTP/1.1 is
     /// refused, and there too a call takes a connection for itself.
-    async fn connect(&self, to: &Uri) -> Result<Connection, BoxError> {
+    async fn connect(&self, to: &Uri) -> Result<ProviderConnection, BoxError> {
         let connecting = async {
             let stream = match self.http1.clone().call(to.clone()).await {
                 Err(error) if speaks_another_version(&*error) => {
@@ -113,7 +114,7 @@ impl Upstream {
                 }
                 connected => connected?,
             };
-            Ok(Connection::begin(stream).await?)
+            Ok(ProviderConnection::begin(stream).await?)
         };
         timeout(CONNECT, connecting).await?
     }

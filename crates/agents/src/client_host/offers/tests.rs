@@ -96,7 +96,11 @@ fn answers_and_updates_say_what_is_chosen() {
 fn an_agent_that_offers_without_end_is_bounded() {
     let long = "x".repeat(LONGEST_ID + 1);
     let values: Vec<_> = (0..2 * MOST_VALUES)
-        .map(|number| json!({ "value": format!("v{number}"), "name": "n".repeat(500), "description": "d".repeat(5000) }))
+        .map(|number| {
+            let (name, description) =
+                ("n".repeat(LONGEST_NAME + 1), "d".repeat(LONGEST_DESCRIPTION + 1));
+            json!({ "value": format!("v{number}"), "name": name, "description": description })
+        })
         .chain([json!({ "value": long })])
         .collect();
     let options: Vec<_> = (0..2 * MOST_OPTIONS)

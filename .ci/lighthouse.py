@@ -41,6 +41,8 @@ def main():
         try:
             link = comes("a link", lambda: link_of(program, folder, environment))
             browser = open_browser(folder, link)
+            # A turn that begins moves those below it: that is news, and no fault of the layout.
+            comes("the end of the demo", lambda: has_ended(program, folder, environment))
             return 0 if all([look(options.lighthouse, folder, link, form) for form in FORMS]) else 1
         finally:
             for it in filter(None, [browser, team]):
@@ -62,6 +64,13 @@ def comes(what, ask):
 def link_of(program, folder, environment):
     ended = subprocess.run([program, "web", "--team", "demo"], cwd=folder, env=environment, capture_output=True, text=True)
     return ended.stdout.strip() if ended.returncode == 0 else None
+
+
+def has_ended(program, folder, environment):
+    ended = subprocess.run([program, "ps", "--team", "demo", "--json"], cwd=folder, env=environment, capture_output=True)
+    agents = json.loads(ended.stdout) if ended.returncode == 0 else []
+    sessions = [it for agent in agents for it in agent["sessions"]]
+    return bool(sessions) and not any(it["running"] or it["queued"] for it in sessions)
 
 
 def open_browser(folder, link):

@@ -173,9 +173,12 @@ impl<'a> Scene<'a> {
             println!("{}: {}", self.way, trial.name);
             let line = reported.next().unwrap();
             let code = line.strip_prefix(trial.name).unwrap().trim().parse().unwrap();
-            let output = std::fs::read(self.output(trial.name)).unwrap_or_default();
-            let output = String::from_utf8_lossy(&output).into_owned();
-            outcomes.insert(trial.name, Outcome { code, output, seen: Vec::new() });
+            outcomes.insert(trial.name, Outcome { code, ..Outcome::default() });
+        }
+        // Only now: some of them rename the workspace for a while.
+        for (name, outcome) in &mut outcomes {
+            let output = std::fs::read(self.output(name)).unwrap_or_default();
+            outcome.output = String::from_utf8_lossy(&output).into_owned();
         }
         let after = self.look();
         let mut harm = victims

@@ -44,7 +44,8 @@ function remember(el) {
 function changed(records) {
   const active = document.activeElement ?? document.body;
   if (!last || (active !== document.body && active !== last)) return;
-  const mayBeHidden = records.some((it) => it.type === "attributes");
+  // To ask whether it is seen has the page laid out anew.
+  const mayBeHidden = records.some((it) => it.type === "attributes" && it.target.contains(last));
   if (!last.isConnected || (mayBeHidden && !isSeen(last))) {
     const el = heir();
     if (el) el.focus({ preventScroll: true });

@@ -4,7 +4,7 @@ import { button, fill, h, keyed, timeOf } from "../dom.js";
 import { counted, cut, duration, line, lookup, plain } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
-import { markdown } from "../markdown.js";
+import { grow } from "../markdown.js";
 import { agentName } from "../marks.js";
 import { KINDS, changesAt, figureHint, figureWords, outcomeOf } from "../turns.js";
 import { changedBy, stepOf } from "./activity.js";
@@ -14,6 +14,8 @@ const PAGE = 30;
 /** Characters of a task and a message that are shown. */
 const LONGEST_TASK = 400;
 const LONGEST_MESSAGE = 1_500;
+/** Milliseconds of a draw in which messages grow. */
+const GROW_MS = 6;
 
 /** What became of an access. */
 const STATUS = lookup({ observed: "not stopped", expired: "too late" });
@@ -43,6 +45,7 @@ export class Stream {
     this.element = h("section", { class: "panel stream", "aria-label": "Activity" }, head, scroll);
   }
 
+  /** Draws the turns; false if some messages are left for the next time. */
   draw() {
     const { activity } = this.app.state;
     const turns = activity.list(this.most);
@@ -55,6 +58,14 @@ export class Stream {
       () => h("li", { class: "turn" }),
       (el, turn) => this.fill(el, turn),
     );
+    const grown = [...this.list.children].filter((el) => el.shown !== el.message);
+    const end = performance.now() + GROW_MS;
+    // Those that wait longest are first.
+    for (const el of grown.sort((a, b) => a.drawnAt - b.drawnAt)) {
+      if (performance.now() > end) return false;
+      this.drawMessage(el);
+    }
+    return true;
   }
 
   fill(el, turn) {
@@ -72,10 +83,14 @@ export class Stream {
       step && [step.kind, step.text],
       [...this.app.rights],
     ]);
+    el.message = turn.message;
+    if (!el.said) {
+      el.said = h("div", { class: "said md" });
+      this.drawMessage(el);
+    }
     // The message grows by itself: what is pressed beside it stays.
-    if (el.look === look && el.said) return el.message === turn.message ? undefined : this.drawMessage(el, turn);
+    if (el.look === look) return;
     el.look = look;
-    el.said = h("div", { class: "said" });
     el.classList.toggle("is-running", !turn.endedAt);
     fill(
       el,
@@ -95,13 +110,13 @@ export class Stream {
       turn.why && turn.outcome !== "end_turn" && h("p", { class: "tone-bad small" }, plain(turn.why)),
       [...turn.refused.values()].map((it) => this.refused(it)),
     );
-    this.drawMessage(el, turn);
   }
 
-  drawMessage(el, turn) {
-    el.message = turn.message;
-    el.said.hidden = !turn.message;
-    fill(el.said, turn.message && markdown(cut(turn.message, LONGEST_MESSAGE), this.app));
+  drawMessage(el) {
+    el.shown = el.message;
+    el.drawnAt = performance.now();
+    el.said.hidden = !el.message;
+    grow(el.said, cut(el.message, LONGEST_MESSAGE), this.app);
   }
 
   refused({ id, status, action, path }) {

@@ -72,7 +72,12 @@ export class TeamView {
   update(dirty) {
     if (dirty.has("said") || dirty.has("agents")) this.panel.drawTranscript();
     for (const topic of dirty) this.stale.add(topic);
-    if (this.timer || ![...this.stale].some((topic) => SHOWN.has(topic))) return;
+    if ([...this.stale].some((topic) => SHOWN.has(topic))) this.soon();
+  }
+
+  /** Draws the lists when it is time. */
+  soon() {
+    if (this.timer) return;
     const wait = Math.max(0, this.drawnAt + LISTS_EVERY_MS - performance.now());
     if (!wait) return this.drawLists();
     this.timer = setTimeout(() => {
@@ -93,7 +98,8 @@ export class TeamView {
       setText(this.sum, sumOf(this.app.state));
       this.cards.draw(this.agent);
       this.panel.update();
-      if (!this.stream.element.hidden) this.stream.draw();
+      const isWhole = this.stream.element.hidden || this.stream.draw();
+      if (!isWhole) (this.stale.add("said"), this.soon());
       this.askChanges();
     }
     if (dirty.has("order")) fill(this.logList);

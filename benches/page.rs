@@ -160,6 +160,7 @@ fn hour(page: &Page, team: &Team) {
     let mut first = 0.0;
     for round in 1..=ROUNDS {
         team.prompt("ui", "talk");
+        page.rests();
         let (heap, seen) = (page.heap(), page.seen());
         if round == 1 {
             first = heap;
@@ -179,9 +180,13 @@ fn hour(page: &Page, team: &Team) {
 fn frames(driver: &Driver) {
     let team = Team::up(AGENTS, AGENTS, &chatter());
     let page = Page::open(driver, &team);
-    for (view, prompt) in
-        [("team", "chat"), ("team/a1", "chat"), ("map", "chat"), ("team/a1", "flood")]
-    {
+    for (view, prompt) in [
+        ("team", "chat"),
+        ("team/a1", "chat"),
+        ("map", "chat"),
+        ("team/a1", "flood"),
+        ("team", "flood"),
+    ] {
         // The cards say there who works.
         page.go("team");
         let speaking: Vec<_> =
@@ -412,6 +417,19 @@ impl Page {
         while self.run(&format!("return !!({script})")) != json!(true) {
             assert!(begun.elapsed() < Duration::from_secs(60), "{script}");
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until it has taken all lines: none comes for half a second.
+    fn rests(&self) {
+        let mut before = Value::Null;
+        loop {
+            let lines = self.seen()["lines"].take();
+            if lines == before {
+                return;
+            }
+            before = lines;
+            std::thread::sleep(Duration::from_millis(500));
         }
     }
 

@@ -3,17 +3,14 @@
 //! `o200k.bin` holds the length of each token, one byte each, in the order of the ranks, then the bytes
 //! of all tokens. It is the list `o200k_base` of [tiktoken](https://github.com/openai/tiktoken), without
 //! the special tokens (MIT licence, copyright 2022 `OpenAI`, Shantanu Jain). It is mapped with the
-//! program. The tables made from it take some two megabytes, as long as a [`Tokenizer`] lives; crates
+//! program. The tables made from it take some three megabytes, as long as a [`Tokenizer`] lives; crates
 //! that do the same take 20 to 76.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hash::Hasher;
 
-use hashbrown::HashTable;
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
-use rustc_hash::FxHasher;
 
 static O200K: &[u8] = include_bytes!("o200k.bin");
 
@@ -21,6 +18,8 @@ static O200K: &[u8] = include_bytes!("o200k.bin");
 const COUNT: usize = 199_998;
 /// No token has this rank.
 const NONE: u32 = u32::MAX;
+/// Slots of the table: a power of two, so that some two in five are taken.
+const SLOTS: usize = 1 << 19;
 
 /// Cuts texts and counts their tokens.
 pub(in crate::graph) struct Tokenizer {
@@ -121,8 +120,9 @@ fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
 struct Vocabulary {
     /// The offset of each token, and the end of the last.
     begins: Box<[u32]>,
-    /// By the hash of the token.
-    ranks: HashTable<u32>,
+    /// Each in the first free slot from the token's on. Each team makes this table, which a library's takes long for in
+    /// builds for development.
+    ranks: Box<[u32]>,
 }
 
 impl Vocabulary {
@@ -134,18 +134,27 @@ impl Vocabulary {
             at += u32::from(*length);
         }
         begins.push(at);
-        let mut ranks = HashTable::with_capacity(COUNT);
+        let mut ranks = vec![NONE; SLOTS];
         for (rank, _) in (0..).zip(0..COUNT) {
-            let hash = |rank: &u32| hash(token(&begins, *rank));
-            ranks.insert_unique(hash(&rank), rank, hash);
+            let mut slot = slot(token(&begins, rank));
+            while ranks[slot] != NONE {
+                slot = (slot + 1) % SLOTS;
+            }
+            ranks[slot] = rank;
         }
-        Self { begins: begins.into(), ranks }
+        Self { begins: begins.into(), ranks: ranks.into() }
     }
 
     /// [`NONE`] if these bytes are no token.
     fn rank(&self, bytes: &[u8]) -> u32 {
-        let found = self.ranks.find(hash(bytes), |rank| token(&self.begins, *rank) == bytes);
-        found.copied().unwrap_or(NONE)
+        let mut slot = slot(bytes);
+        loop {
+            let rank = self.ranks[slot];
+            if rank == NONE || token(&self.begins, rank) == bytes {
+                return rank;
+            }
+            slot = (slot + 1) % SLOTS;
+        }
     }
 }
 
@@ -154,10 +163,13 @@ fn token(begins: &[u32], rank: u32) -> &'static [u8] {
     &O200K[begins[rank] as usize..begins[rank + 1] as usize]
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(bytes);
-    hasher.finish()
+/// The first slot of a token: FNV-1a, folded.
+fn slot(bytes: &[u8]) -> usize {
+    let mut hash = 0x811c_9dc5_u32;
+    for byte in bytes {
+        hash = (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+    }
+    (hash ^ hash >> 19) as usize % SLOTS
 }
 
 #[cfg(test)]

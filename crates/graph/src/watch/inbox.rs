@@ -60,6 +60,7 @@ impl Inbox {
 
     pub(super) fn changed(&self, change: DiskChange) {
         let (mut state, now) = (self.state.lock(), Instant::now());
+        let is_first = state.pending.is_empty();
         match change {
             DiskChange::Paths { paths, .. } => {
                 for path in paths {
@@ -68,7 +69,10 @@ impl Inbox {
             }
             DiskChange::Unknown => state.pending.add_everything(now),
         }
-        self.filled.notify_one();
+        // Later ones only put off the end of the burst, for which the thread waits already.
+        if is_first {
+            self.filled.notify_one();
+        }
     }
 
     pub(super) fn wrote(&self, path: &str, write: Write) {

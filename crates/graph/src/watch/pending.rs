@@ -64,6 +64,10 @@ impl PendingChanges {
         Some((burst.last + QUIET).min(burst.first + LONGEST))
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(super) fn take(&mut self) -> Option<Changed> {
         self.0.take().map(|burst| burst.changed)
     }

@@ -92,10 +92,22 @@ pub(super) fn outermost(places: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let sorted: BTreeSet<PathBuf> = places.collect();
     let mut outermost: Vec<PathBuf> = Vec::new();
     for place in sorted {
-        // A folder comes before all that it holds.
-        if !outermost.iter().any(|other| place.starts_with(other)) {
+        // All that a folder holds comes right behind it: paths are sorted by their components.
+        if !outermost.last().is_some_and(|folder| place.starts_with(folder)) {
             outermost.push(place);
         }
     }
     outermost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_below_others_are_left_out() {
+        let all = ["/b/c", "/a/b", "/a", "/a-b/c", "/a/b/c", "/a-b", "/b/c/d", "/b/cd"];
+        let outermost = outermost(all.into_iter().map(PathBuf::from));
+        assert_eq!(outermost, ["/a", "/a-b", "/b/c", "/b/cd"].map(PathBuf::from));
+    }
 }

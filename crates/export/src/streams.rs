@@ -22,6 +22,7 @@ mod worker;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -46,6 +47,9 @@ pub const KEPT: [KeptFiles; 2] = [
     KeptFiles::new("streams", KeptForm::Json, &["teams/*/streams/*"]),
 ];
 
+/// The first pause of a stream after a failure; each further one is twice as long.
+pub const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
 /// The settings that all streams of a team share.
 #[derive(Debug)]
 pub struct Settings {
@@ -56,6 +60,8 @@ pub struct Settings {
     pub bus: Bus,
     /// Ends the use of the bus.
     pub cancel: CancellationToken,
+    /// [`FIRST_PAUSE`], but in tests.
+    pub first_pause: Duration,
 }
 
 /// Why a session is not delivered once more.
@@ -78,6 +84,7 @@ pub struct Streams {
     folder: PathBuf,
     journal: Journal,
     outlet: BusOutlet,
+    first_pause: Duration,
     running: Arc<Mutex<IndexMap<String, Running>>>,
 }
 
@@ -92,14 +99,14 @@ struct Running {
 impl Streams {
     /// No streams yet.
     pub fn new(settings: Settings) -> Self {
-        let Settings { team, folder, journal, bus, cancel } = settings;
+        let Settings { team, folder, journal, bus, cancel, first_pause } = settings;
         let outlet: BusOutlet = Arc::new(Mutex::new(Some(bus)));
         let ending = Arc::clone(&outlet);
         tokio::spawn(async move {
             cancel.cancelled().await;
             ending.lock().take();
         });
-        Self { team: team.into(), folder, journal, outlet, running: Arc::default() }
+        Self { team: team.into(), folder, journal, outlet, first_pause, running: Arc::default() }
     }
 
     /// Starts a stream; one of this name must not run. A new one has what is committed from now on.
@@ -129,8 +136,9 @@ impl Streams {
         let Ok(delivery) = located.await else { return };
         let report = Arc::new(Mutex::new(spec.report(StreamState::Ok, now_ms())));
         let stop = CancellationToken::new();
-        let worker =
-            Worker::new(delivery, Arc::clone(&report), Arc::clone(&self.outlet), spec.canary);
+        let outlet = Arc::clone(&self.outlet);
+        let pace = (spec.canary, self.first_pause);
+        let worker = Worker::new(delivery, Arc::clone(&report), outlet, pace);
         let (replays, wanted) = mpsc::channel(MOST_REPLAYS);
         let ended = tokio::spawn(worker.run(self.journal.written(), wanted, stop.clone()));
         let running = Running { report, replays, stop, ended: Some(ended) };

@@ -9,8 +9,7 @@ use crate::model::StreamState;
 const DEGRADED: u32 = 5;
 const UNAVAILABLE: u32 = 10;
 
-/// The first and the longest pause after a failure.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// The longest pause after a failure.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The longest pause that a receiver gets by asking for it.
@@ -35,12 +34,18 @@ impl Failure {
     }
 }
 
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Health {
     pub(super) failures: u32,
+    /// The pause after the first failure.
+    first_pause: Duration,
 }
 
 impl Health {
+    pub(super) fn new(first_pause: Duration) -> Self {
+        Self { failures: 0, first_pause }
+    }
+
     pub(super) fn state(&self) -> StreamState {
         match self.failures {
             0..DEGRADED => StreamState::Ok,
@@ -55,7 +60,7 @@ impl Health {
 
     /// Returns how long to wait before the next try.
     pub(super) fn failed(&mut self, failure: &Failure) -> Duration {
-        let doubled = FIRST_PAUSE.saturating_mul(1 << self.failures.min(16));
+        let doubled = self.first_pause.saturating_mul(1 << self.failures.min(16));
         self.failures = self.failures.saturating_add(1);
         let asked = failure.retry_after.unwrap_or_default().min(LONGEST_ASKED);
         doubled.min(LONGEST_PAUSE).max(asked)
@@ -68,7 +73,7 @@ mod tests {
 
     #[test]
     fn five_failures_in_a_row_degrade_and_a_success_mends() {
-        let mut health = Health::default();
+        let mut health = Health::new(Duration::from_millis(250));
         let mut pauses = Vec::new();
         let states: Vec<_> = (0..11)
             .map(|_| {

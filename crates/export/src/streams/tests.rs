@@ -43,6 +43,7 @@ impl Bench {
             journal: journal.clone(),
             bus: bus.clone(),
             cancel: CancellationToken::new(),
+            first_pause: Duration::from_millis(10),
         };
         Self { folder, journal, bus, streams: Streams::new(settings) }
     }

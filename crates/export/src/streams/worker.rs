@@ -61,7 +61,7 @@ impl Worker {
         delivery: Delivery,
         report: Arc<Mutex<StreamReport>>,
         outlet: BusOutlet,
-        canary: bool,
+        (canary, first_pause): (bool, Duration),
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -69,7 +69,7 @@ impl Worker {
             under_way: None,
             histories: VecDeque::new(),
             is_historys_turn: false,
-            health: Health::default(),
+            health: Health::new(first_pause),
             report,
             outlet,
             due: now,

@@ -272,7 +272,8 @@ impl Wiring {
     pub(crate) fn deliver(&mut self, team: &str, folder: PathBuf) -> Option<Streams> {
         let (journal, bus) = (self.journal.clone()?, self.bus.clone());
         let (team, cancel) = (team.to_owned(), self.cancel.clone());
-        let settings = streams::Settings { team, folder, journal, bus, cancel };
+        let first_pause = streams::FIRST_PAUSE;
+        let settings = streams::Settings { team, folder, journal, bus, cancel, first_pause };
         Some(self.streams.insert(Streams::new(settings)).clone())
     }
 

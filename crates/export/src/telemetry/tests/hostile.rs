@@ -51,7 +51,7 @@ fn contents_of_open_calls_are_bounded_whoever_has_them() {
     for agent in 0..50 {
         let agent = format!("a{agent}");
         fold.event(&record(&agent, Record::TurnBegan, 2_000), 2_000);
-        for call in 0..500 {
+        for call in 0..100 {
             let call = format!(
                 r#"{{"sessionUpdate":"tool_call","toolCallId":"{call}","rawInput":"{long}"}}"#
             );

@@ -1,4 +1,5 @@
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
@@ -11,7 +12,12 @@ pub(crate) fn assert_server_line(line: &Value) {
 
 /// Checks that a result is what `docs/wire.schema.json` foresees for the method.
 pub(crate) fn assert_result(method: &str, result: &Value) {
-    assert_valid(&validator(&format!("#/methods/{method}/result")), result);
+    // The schema is long: each of its parts is read once.
+    static RESULTS: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+    let make = || Arc::new(validator(&format!("#/methods/{method}/result")));
+    let validator =
+        Arc::clone(RESULTS.lock().unwrap().entry(method.to_owned()).or_insert_with(make));
+    assert_valid(&validator, result);
 }
 
 /// One part of the schema.

@@ -40,7 +40,9 @@ done
 fn library(stage: &Stage, name: &str) -> PathBuf {
     let target = Path::new(EISEN_CORE).ancestors().nth(2).unwrap();
     let built = run(cargo()
-        .args(["build", "--locked", "-p", &format!("eisen-plugin-{name}"), "--target-dir"])
+        .args(["build", "--locked", "--lib", "-p", &format!("eisen-plugin-{name}")])
+        // With the program's features, so that what it depends on is there already.
+        .args(["-p", "eisen-core", "--target-dir"])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR")));
     assert_eq!(built.code, 0, "{}", built.stderr);

@@ -25,7 +25,8 @@ const KEPT: [&str; 9] = [
 /// foreground.
 pub(crate) fn program(program: impl AsRef<OsStr>) -> Command {
     static REVIVED: Once = Once::new();
-    REVIVED.call_once(revive_interrupt);
+    // A test may be in a runtime, where none other is dropped.
+    REVIVED.call_once(|| std::thread::spawn(revive_interrupt).join().unwrap());
     let mut command = Command::new(program);
     command.env_clear().env("PYTHONDONTWRITEBYTECODE", "1");
     for name in KEPT {

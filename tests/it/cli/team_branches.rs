@@ -184,6 +184,11 @@ fn a_task_with_a_branch_gets_a_helper_and_a_worktree() {
         port.call("wait_for_tasks", &json!({ "ids": [given["id"]], "timeout_s": 40 })).unwrap();
         let result = port.call("task_result", &json!({ "id": given["id"] })).unwrap();
         assert!(result.to_string().contains(said), "{result}");
+        // Until it has left, it has the branch.
+        eventually("the helper has left", || {
+            let agents = port.call("list_agents", &json!({})).unwrap();
+            agents.as_array().unwrap().len() == 1
+        });
     }
     assert_eq!(git(&stage, "shop", &["show", "release:src/x"]), "x");
 

@@ -12,7 +12,7 @@
 //! owns and must not know.
 
 pub use eisen_agents::{agent, client_host, proxy, slots, supervisor};
-pub use eisen_base::{acp, bus, ignored, kept, line, model};
+pub use eisen_base::{acp, bus, ignored, kept, line, model, task};
 pub use eisen_config::{config, learn};
 pub use eisen_export::{alert, metrics, otlp, post, streams, telemetry};
 pub use eisen_graph::{graph, watch};

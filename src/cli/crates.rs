@@ -6,7 +6,7 @@ const PROGRAM: &str = "eisen_core";
 /// The crates below the program, with their rooms.
 const CRATES: [(&str, &[&str]); 16] = [
     ("eisen_agents", &["agent", "client_host", "proxy", "slots", "supervisor"]),
-    ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model"]),
+    ("eisen_base", &["acp", "bus", "ignored", "kept", "line", "model", "task"]),
     ("eisen_config", &["config", "learn"]),
     ("eisen_export", &["alert", "metrics", "otlp", "post", "streams", "telemetry"]),
     ("eisen_graph", &["graph", "watch"]),

@@ -1,5 +1,7 @@
 //! How a command waits for its work.
 
+use std::pin::Pin;
+
 use tokio::runtime::Builder;
 
 use crate::program::Failure;
@@ -18,6 +20,8 @@ fn run_on<T>(
     runtime: &mut Builder,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
+    // The runtime is compiled for each type of work.
+    let work: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(work);
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
     let done = runtime.block_on(work);

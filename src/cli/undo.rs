@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
 use clap::Args;
+use eisen_base::task;
 use serde_json::json;
 
 use super::Global;
@@ -235,7 +236,7 @@ pub(super) async fn alone(
     if request.dry_run {
         let (path, workspace) = (path.to_owned(), workspace.to_owned());
         let preview = move || undo::preview(&path, &workspace, keep, &request);
-        let shown = tokio::task::spawn_blocking(preview).await;
+        let shown = task::spawn_blocking(preview).await;
         return shown.unwrap_or_else(|error| Err(UndoError::Busy(error.to_string())));
     }
     let settings = Settings { team: team.to_owned(), path: path.to_owned(), keep, quotas: None };

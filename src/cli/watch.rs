@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
+use eisen_base::task;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
@@ -81,7 +82,7 @@ impl Watch {
         let mut interrupts =
             signal(SignalKind::interrupt()).map_err(|error| Failure::Run(error.into()))?;
         // A task of its own: a paused terminal blocks the loop below.
-        tokio::spawn(async move {
+        task::spawn(async move {
             interrupts.recv().await;
             std::process::exit(0);
         });

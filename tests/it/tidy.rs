@@ -26,6 +26,7 @@ const CRATES: &[(&str, &[Room])] = &[
             ("kept", &[]),
             ("line", &[]),
             ("model", &[]),
+            ("task", &[]),
             ("acp", &["line", "model"]),
             ("bus", &["model"]),
         ],
@@ -355,6 +356,22 @@ fn small_files_are_replaced_and_locked_in_one_room() {
         }
     }
     assert!(wrong.is_empty(), "use `KeptFile`, `lock` or `try_lock` of the room kept: {wrong:?}");
+}
+
+#[test]
+fn tasks_are_started_in_one_room() {
+    let wrong: Vec<_> = sources()
+        .into_iter()
+        .filter(|file| !is_test(file) && room(file) != "task")
+        .filter(|file| {
+            let text = read(file);
+            ["tokio::spawn(", "tokio::task::spawn", "JoinSet"].iter().any(|it| text.contains(it))
+        })
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "use `spawn`, `spawn_blocking` or `TaskSet` of the room task: {wrong:?}"
+    );
 }
 
 /// The rooms of all crates, each with those beside it that it may import.

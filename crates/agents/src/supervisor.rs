@@ -7,10 +7,10 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task::TaskSet;
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{AgentHandle, AgentSettings, Capacity, Surroundings};
@@ -37,14 +37,14 @@ type Agents = Arc<IndexMap<AgentId, AgentHandle>>;
 /// every agent.
 pub struct Supervisor {
     agents: watch::Sender<Agents>,
-    tasks: JoinSet<()>,
+    tasks: TaskSet,
     team: Surroundings,
     cancel: CancellationToken,
 }
 
 impl Supervisor {
     pub fn new(team: Surroundings, cancel: CancellationToken) -> Self {
-        Self { agents: watch::Sender::default(), tasks: JoinSet::new(), team, cancel }
+        Self { agents: watch::Sender::default(), tasks: TaskSet::default(), team, cancel }
     }
 
     pub fn roster(&self) -> Roster {
@@ -97,7 +97,7 @@ impl Supervisor {
     /// Stops all agents at the same time. After `deadline`, logs and kills the remaining ones; each
     /// agent has its own, shorter, grace period.
     pub async fn stop(&mut self, deadline: Duration) {
-        let mut stopping = JoinSet::new();
+        let mut stopping = TaskSet::default();
         for handle in self.roster().handles() {
             stopping.spawn(async move {
                 let _ = handle.order(Order::Stop).await;

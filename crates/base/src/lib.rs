@@ -10,3 +10,4 @@ pub mod ignored;
 pub mod kept;
 pub mod line;
 pub mod model;
+pub mod task;

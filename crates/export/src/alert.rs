@@ -10,10 +10,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use eisen_base::task::TaskSet;
 use futures_util::future::{BoxFuture, join_all};
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -240,13 +240,13 @@ fn local_time() -> LocalTime {
 /// A queue and a delivery task for each channel. Dropping it aborts the tasks.
 struct Queues {
     queues: Vec<(mpsc::Sender<Notice>, u64)>,
-    _tasks: JoinSet<()>,
+    _tasks: TaskSet,
 }
 
 impl Queues {
     fn open(follow: &mut Follow, channels: &[Channel], launcher: &Launcher) -> Self {
         follow.set_channels(channels);
-        let mut tasks = JoinSet::new();
+        let mut tasks = TaskSet::default();
         let queue = |channel: &Channel| {
             let (queue, mut waiting) = mpsc::channel(QUEUE_CAPACITY);
             let (way, launcher) = (channel.way.clone(), launcher.clone());

@@ -24,10 +24,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::attempt::{Delivery, History};
@@ -102,7 +103,7 @@ impl Streams {
         let Settings { team, folder, journal, bus, cancel, first_pause } = settings;
         let outlet: BusOutlet = Arc::new(Mutex::new(Some(bus)));
         let ending = Arc::clone(&outlet);
-        tokio::spawn(async move {
+        task::spawn(async move {
             cancel.cancelled().await;
             ending.lock().take();
         });
@@ -125,7 +126,7 @@ impl Streams {
         // A journal that can't be opened yet begins with all that it will have.
         let _ = self.journal.opened().await;
         let folder = self.folder.clone();
-        let located = spawn_blocking(move || {
+        let located = task::spawn_blocking(move || {
             if let Err(error) = make_folder(&folder) {
                 tracing::warn!("cannot make the folder {}: {error}", folder.display());
             }
@@ -140,7 +141,7 @@ impl Streams {
         let pace = (spec.canary, self.first_pause);
         let worker = Worker::new(delivery, Arc::clone(&report), outlet, pace);
         let (replays, wanted) = mpsc::channel(MOST_REPLAYS);
-        let ended = tokio::spawn(worker.run(self.journal.written(), wanted, stop.clone()));
+        let ended = task::spawn(worker.run(self.journal.written(), wanted, stop.clone()));
         let running = Running { report, replays, stop, ended: Some(ended) };
         self.running.lock().insert(name.to_owned(), running);
     }
@@ -154,7 +155,7 @@ impl Streams {
         }
         if forget {
             let place = attempt::place(&self.folder, name);
-            let _ = spawn_blocking(move || fs::remove_file(place)).await;
+            let _ = task::spawn_blocking(move || fs::remove_file(place)).await;
         }
         true
     }
@@ -165,7 +166,7 @@ impl Streams {
         let replays = self.running.lock().get(stream).map(|running| running.replays.clone());
         let replays = replays.ok_or_else(|| ReplayError::NoStream(stream.to_owned()))?;
         let (path, name) = (self.journal.settings().path.clone(), session.to_owned());
-        let found = spawn_blocking(move || -> Result<_, NameError> {
+        let found = task::spawn_blocking(move || -> Result<_, NameError> {
             let store = Store::open(&path)?;
             let session = store.session_named(&name, None)?;
             Ok((session.id, store.end()?.unwrap_or_default().0))

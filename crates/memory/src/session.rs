@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use eisen_base::task;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -147,7 +148,7 @@ impl RegistryHandle {
     /// reads an unchanged file only once.
     pub async fn active(&self) -> Option<SessionKey> {
         let (file, cache) = (Arc::clone(&self.file), Arc::clone(&self.active));
-        tokio::task::spawn_blocking(move || cache.active(&file)).await.ok().flatten()
+        task::spawn_blocking(move || cache.active(&file)).await.ok().flatten()
     }
 }
 
@@ -164,7 +165,7 @@ async fn serve(
             taken = requests.recv_many(&mut batch, BATCH) => if taken == 0 { return },
         }
         let file = Arc::clone(&file);
-        let served = tokio::task::spawn_blocking(move || serve_batch(&file, batch)).await;
+        let served = task::spawn_blocking(move || serve_batch(&file, batch)).await;
         if let Err(error) = served {
             tracing::error!(%error, "requests to the registry were dropped");
         }

@@ -23,6 +23,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use eisen_base::task;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -87,7 +88,7 @@ impl GatewayHandle {
 /// Starts the task of a gateway, which ends with the returned way to it.
 fn begin(team: Arc<dyn GatewayTeam>) -> mpsc::Sender<DuplexStream> {
     let (arrivals, waiting) = mpsc::channel(ARRIVALS);
-    tokio::spawn(GatewayActor::new(team, waiting).run());
+    task::spawn(GatewayActor::new(team, waiting).run());
     arrivals
 }
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use eisen_base::task;
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
@@ -162,7 +163,7 @@ async fn read<T: Send + 'static>(
 ) -> Result<T, OpenError> {
     let path = path.to_owned();
     let missing = OpenError::Missing(path.clone());
-    let reading = tokio::task::spawn_blocking(move || work(&Store::open(&path)?));
+    let reading = task::spawn_blocking(move || work(&Store::open(&path)?));
     // Only a panic, or the end of the runtime, breaks it off.
     reading.await.unwrap_or(Err(missing))
 }

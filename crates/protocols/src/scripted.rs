@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -90,7 +91,7 @@ where
     let (line, lines) = mpsc::channel(wire::LINES_AHEAD);
     let stay = CancellationToken::new();
     let mut agent = agent::ScriptedAgent::new(script, writer, stay.clone());
-    let reading = tokio::spawn(wire::read_lines(reader, line));
+    let reading = task::spawn(wire::read_lines(reader, line));
     let abort = reading.abort_handle();
     let flush_timeout = async {
         // Reading can't panic, and is aborted only below.

@@ -30,6 +30,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use eisen_base::task::spawn;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -196,7 +197,7 @@ impl RoutingHandle {
         {
             let mailbox = self.mailbox.clone();
             // The grants of the turn must end even if the mailbox is full.
-            tokio::spawn(async move {
+            spawn(async move {
                 let _ = mailbox.send(message).await;
             });
         }
@@ -349,7 +350,7 @@ impl Drop for Orchestrated {
         if let Some(agent) = self.agent.take() {
             let mailbox = self.routing.mailbox.clone();
             // The ids are not needed, but the mark must be removed even if the mailbox is full.
-            tokio::spawn(async move {
+            spawn(async move {
                 let (reply, _) = oneshot::channel();
                 let _ = mailbox.send(RoutingMsg::EndOrchestrated { agent, reply }.into()).await;
             });

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -284,7 +285,7 @@ impl Tasks {
         }
         self.board().acknowledge(id);
         let (store, id) = (self.store.clone(), id.clone());
-        let _ = tokio::task::spawn_blocking(move || store.remove(&id)).await;
+        let _ = task::spawn_blocking(move || store.remove(&id)).await;
         Ok(())
     }
 
@@ -298,7 +299,7 @@ impl Tasks {
 
     async fn write(&self, kept: Kept) -> Result<(), String> {
         let store = self.store.clone();
-        let written = tokio::task::spawn_blocking(move || store.write(&kept)).await;
+        let written = task::spawn_blocking(move || store.write(&kept)).await;
         written.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 

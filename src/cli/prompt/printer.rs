@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::sync::mpsc;
 
+use eisen_base::task;
 use tokio::task::JoinHandle;
 
 use crate::cli::output::{self, escape_controls, note};
@@ -27,7 +28,7 @@ pub(in crate::cli) struct Printer {
 impl Printer {
     pub(super) fn start() -> Self {
         let (pieces, waiting) = mpsc::channel();
-        Self { pieces, task: tokio::task::spawn_blocking(move || print_all(&waiting)) }
+        Self { pieces, task: task::spawn_blocking(move || print_all(&waiting)) }
     }
 
     pub(super) fn write(&self, text: &str) {

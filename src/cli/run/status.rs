@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, stderr};
 use std::time::Duration;
 
+use eisen_base::task;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::sync::watch;
 
@@ -30,7 +31,7 @@ impl StatusLine {
         bar.enable_steady_tick(TICK);
         program::stderr().above(Some(bar.clone()));
         let shown = bar.clone();
-        tokio::spawn(async move {
+        task::spawn(async move {
             while progress.changed().await.is_ok() {
                 shown.set_message(line(&progress.borrow_and_update()));
             }

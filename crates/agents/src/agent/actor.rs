@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eisen_base::task;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -315,7 +316,7 @@ impl Actor {
         let rules = self.settings.begin(&self.rules);
         let zone = Arc::clone(&rules.borrow().zone);
         let team = self.team.in_workspace(zone.workspace());
-        let _ = tokio::task::spawn_blocking(move || zone.take_workspace()).await;
+        let _ = task::spawn_blocking(move || zone.take_workspace()).await;
         let files = files_of(&self.settings, &team, &running, &family);
         let parts = RunParts { running, vitals, files };
         let (settings, guards) = (&self.settings, parts.clone());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::sync::watch;
 
 use crate::budget::BudgetStanding;
@@ -55,7 +56,7 @@ pub(super) async fn watch_workspace(
     loop {
         tokio::time::sleep(LOOK_AT_WORKSPACE).await;
         let zone = Arc::clone(&rules.borrow().zone);
-        let looked = tokio::task::spawn_blocking(move || zone.workspace_moved());
+        let looked = task::spawn_blocking(move || zone.workspace_moved());
         let Ok(moved) = looked.await else { return };
         problem.send_if_modified(|known| {
             let is_new = *known != moved;

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use eisen_base::task;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -118,7 +119,7 @@ pub(super) async fn confine(
         handle: Handle::current(),
     });
     let outside = team.ungranted.clone();
-    let built = tokio::task::spawn_blocking(move || {
+    let built = task::spawn_blocking(move || {
         if let Some(moved) = bounds.moved() {
             return Err(moved.to_string());
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -210,7 +211,7 @@ impl AgentHandle {
     ) -> Result<SessionChoices, AgentError> {
         let host = self.ready()?.host;
         let choosing = async move { host.set_session_option(session, &option, &value).await };
-        let chosen = tokio::spawn(choosing).await;
+        let chosen = task::spawn(choosing).await;
         Ok(chosen.map_err(|_| AgentError::Stopping)??)
     }
 

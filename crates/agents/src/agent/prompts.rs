@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use eisen_base::task::TaskSet;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::Surroundings;
@@ -257,7 +257,7 @@ impl BudgetShare {
 pub(super) async fn send_briefings(run: RunHandle, team: Surroundings) {
     let mut waiting = team.routing.waiting();
     waiting.mark_changed();
-    let mut briefings = JoinSet::new();
+    let mut briefings = TaskSet::default();
     while waiting.changed().await.is_ok() {
         let (begins, begun) = oneshot::channel();
         let (run, routing) = (run.clone(), team.routing.clone());

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task::{self, TaskSet};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -42,7 +42,7 @@ pub(super) struct Run {
     /// Reports the reason of the process's death to the relay.
     ended: oneshot::Sender<String>,
     /// The tasks of relay and client host, which end after the process.
-    wires: JoinSet<()>,
+    wires: TaskSet,
     /// Its stop was ordered.
     ordered: bool,
     /// The reason why the relay failed, if it did.
@@ -52,7 +52,7 @@ pub(super) struct Run {
     /// The decision that the agent waits for.
     held_up: watch::Receiver<Option<String>>,
     /// The tasks of prompts, briefings and monitors.
-    beside: JoinSet<()>,
+    beside: TaskSet,
     private: Option<Private>,
     /// Ends the locks of the run.
     _locks: Option<RunOfAgent>,
@@ -121,7 +121,7 @@ impl Run {
             CancellationToken::new(),
         );
         let (breaking, broken) = watch::channel(None);
-        let mut wires = JoinSet::new();
+        let mut wires = TaskSet::default();
         let dying = host.clone();
         let breaks = move |why: String| {
             dying.died(&why);
@@ -141,7 +141,7 @@ impl Run {
         let locks = locks::begin(team, settings, process.pid(), &host, vitals.clone());
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
-        let mut beside = JoinSet::new();
+        let mut beside = TaskSet::default();
         let (moved_sender, moved) = watch::channel(None);
         beside.spawn(watch_workspace(rules, moved_sender));
         beside.spawn(publish_held(vitals.clone(), held_sender));
@@ -284,7 +284,7 @@ impl Run {
         while self.wires.join_next().await.is_some() {}
         if let Some(private) = self.private.take() {
             // The terminals have ended already.
-            let _ = tokio::task::spawn_blocking(|| drop(private)).await;
+            let _ = task::spawn_blocking(|| drop(private)).await;
         }
         // The agent's last output may be the cause.
         match self.broken.borrow().clone() {

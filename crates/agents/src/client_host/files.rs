@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use agent_client_protocol_schema::v1::{Error, ReadTextFileRequest};
+use eisen_base::task;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -144,7 +145,7 @@ pub(super) type FileResult = Result<Box<RawValue>, Error>;
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+    task::spawn_blocking(work).await.unwrap_or_else(|_| {
         Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the file access failed"))
     })
 }

@@ -10,11 +10,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::Error;
+use eisen_base::task::TaskSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use super::{HostError, rpc};
 use crate::model::SessionId;
@@ -81,7 +81,7 @@ pub(super) struct Guests {
     event_sender: mpsc::Sender<(EditorId, PipeEvent)>,
     /// Editors whose output exceeds its limit.
     pub(super) overfull: Vec<EditorId>,
-    pipes: JoinSet<()>,
+    pipes: TaskSet,
     last_id: u64,
 }
 
@@ -98,7 +98,7 @@ impl Guests {
             events,
             event_sender,
             overfull: Vec::new(),
-            pipes: JoinSet::new(),
+            pipes: TaskSet::default(),
             last_id: 0,
         }
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use eisen_base::task::TaskSet;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use super::guests::Guests;
 use super::messages::{HostMsg, PendingAnswer};
@@ -39,7 +39,7 @@ pub(super) struct Host<R, W> {
     /// The options of its own sessions.
     pub(super) offers: Offers,
     /// Prompt contents that are being created, each for the session whose turn has begun.
-    pub(super) contents: JoinSet<Result<Vec<Value>, HostError>>,
+    pub(super) contents: TaskSet<Result<Vec<Value>, HostError>>,
     pub(super) requests: Requests,
     pub(super) guests: Guests,
     pub(super) terminals: Terminals,
@@ -74,7 +74,7 @@ where
             pending: BTreeMap::new(),
             sessions,
             offers: Offers::default(),
-            contents: JoinSet::new(),
+            contents: TaskSet::default(),
             requests: Requests::new(),
             guests,
             terminals,

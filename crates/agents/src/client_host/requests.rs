@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::Error;
+use eisen_base::task::TaskSet;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::task::{AbortHandle, Id};
 
 use super::answer_line::AnswerLine;
 use super::rpc;
@@ -26,7 +27,7 @@ const MAX_BULKY: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Requests {
-    tasks: JoinSet<RequestResult>,
+    tasks: TaskSet<RequestResult>,
     running: HashMap<Id, RunningRequest>,
     bytes: usize,
     bulky: Arc<Semaphore>,
@@ -53,7 +54,7 @@ pub(super) enum Completed {
 impl Requests {
     pub(super) fn new() -> Self {
         Self {
-            tasks: JoinSet::new(),
+            tasks: TaskSet::default(),
             running: HashMap::new(),
             bytes: 0,
             bulky: Arc::new(Semaphore::new(MAX_BULKY)),

@@ -10,11 +10,11 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{CreateTerminalRequest, EnvVariable, Error};
+use eisen_base::task::TaskSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
 
 use super::rpc;
 use crate::model::{AgentMemory, SessionId, code};
@@ -40,7 +40,7 @@ pub(super) struct Terminals {
     env: BTreeMap<String, String>,
     last_id: u64,
     open: HashMap<String, Terminal>,
-    tasks: JoinSet<()>,
+    tasks: TaskSet,
     places: Arc<Semaphore>,
     memory: AgentMemory,
 }
@@ -67,7 +67,7 @@ impl Terminals {
             env,
             last_id: 0,
             open: HashMap::new(),
-            tasks: JoinSet::new(),
+            tasks: TaskSet::default(),
             places: Arc::new(Semaphore::new(MAX_TERMINALS)),
             memory,
         }

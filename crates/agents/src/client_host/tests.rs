@@ -18,6 +18,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
+use eisen_base::task;
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, split,
@@ -81,7 +82,7 @@ fn start(settings: HostSettings) -> Scene {
         near_writer,
         cancel.clone(),
     );
-    let task = tokio::spawn(run);
+    let task = task::spawn(run);
     let agent = Agent { reader: BufReader::new(reader), writer, permits };
     Scene { host, agent, cancel, task, unsent: Arc::default() }
 }
@@ -94,7 +95,7 @@ async fn open(settings: HostSettings) -> Scene {
 }
 
 async fn open_session(scene: &mut Scene, id: &str) {
-    let opening = tokio::spawn({
+    let opening = task::spawn({
         let host = scene.host.clone();
         async move { host.new_session().await }
     });
@@ -115,7 +116,7 @@ impl Scene {
     ) -> JoinHandle<Result<PromptOutcome, HostError>> {
         let (host, unsent) = (self.host.clone(), Arc::clone(&self.unsent));
         unsent.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(async move {
+        task::spawn(async move {
             let mut prompt = pin!(host.prompt(None, content, urgency));
             // The mailbox has room, so that the first poll sends.
             let first = poll_fn(|context| Poll::Ready(prompt.as_mut().poll(context))).await;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{Error, WriteTextFileRequest, WriteTextFileResponse};
+use eisen_base::task;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -136,7 +137,7 @@ impl Merging {
     /// The content that the write replaces; no content if it can't be read, or is too large.
     async fn present(&self) -> (PresentContent, Option<Vec<u8>>) {
         let permit = Arc::clone(&self.permit);
-        let reading = tokio::task::spawn_blocking(move || permit.present(MOST_MERGED));
+        let reading = task::spawn_blocking(move || permit.present(MOST_MERGED));
         match reading.await {
             Ok(Ok(found)) => {
                 (PresentContent::of(found.as_deref()), Some(found.unwrap_or_default()))
@@ -160,7 +161,7 @@ impl Merging {
     async fn merged(&self, base: &MergeBase, present: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let (base, request) = (base.clone(), Arc::clone(&self.request));
         let merging =
-            tokio::task::spawn_blocking(move || base.merge(request.content.as_bytes(), &present?));
+            task::spawn_blocking(move || base.merge(request.content.as_bytes(), &present?));
         merging.await.ok()?
     }
 

@@ -4,6 +4,7 @@
 mod bench;
 mod kernel;
 
+use eisen_base::task;
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
@@ -65,7 +66,7 @@ async fn a_flood_of_short_lines_leaves_the_thread_to_others() {
     bench.agent_says(&flood).await;
     let turns = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&turns);
-    let other = tokio::spawn(async move {
+    let other = task::spawn(async move {
         loop {
             counted.fetch_add(1, Ordering::Relaxed);
             tokio::task::yield_now().await;

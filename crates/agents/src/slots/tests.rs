@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use eisen_base::task;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -95,7 +96,7 @@ async fn another_process() {
 async fn in_line(slots: &Slots, run: &str, limit: u32) -> tokio::task::JoinHandle<TakenSlot> {
     let (sender, mut waits) = mpsc::unbounded_channel();
     let (slots, request) = (slots.clone(), request(run));
-    let task = tokio::spawn(async move {
+    let task = task::spawn(async move {
         let wait = |standing: &SlotWaiter| drop(sender.send(standing.clone()));
         slots.acquire(&codex(), limit, request, Wait::Forever, wait).await.unwrap()
     });

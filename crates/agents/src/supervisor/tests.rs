@@ -19,6 +19,7 @@ use crate::process::{Command, Launcher};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
 use crate::zone::{Zone, ZoneSpec};
+use eisen_base::task;
 
 /// A supervisor whose agents are never started: what they would do is tried on real processes.
 fn supervisor() -> Supervisor {
@@ -33,11 +34,11 @@ fn supervisor() -> Supervisor {
     };
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
-    tokio::spawn(tracking);
+    task::spawn(tracking);
     let settings = routing::Settings::new(Orchestrator::Nobody, routing::Rules::default());
     let (routing, deciding) =
         RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
-    tokio::spawn(deciding);
+    task::spawn(deciding);
     let team = Surroundings {
         launcher: Launcher::this_program().unwrap(),
         ungranted: "/nonexistent/eisen/run".into(),

@@ -11,6 +11,7 @@ use crate::model::{
     AgentId, AgentState, AgentStatus, Delta, FileNode, SessionId, SessionKey, SessionMode, Topic,
     Touch,
 };
+use crate::task;
 
 const WIDE: Backlog = Backlog::of(1000);
 
@@ -177,7 +178,7 @@ async fn events_and_the_end_wake_a_waiting_subscriber() {
     let bus = Bus::new(WIDE);
     let mut subscriber = bus.subscribe();
     assert!(subscriber.recv().now_or_never().is_none());
-    let waiting = tokio::spawn(async move {
+    let waiting = task::spawn(async move {
         let first = subscriber.recv().await.map(|received| text(&received));
         (first, subscriber.recv().await.is_none())
     });

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::chat::{ChatMessage, advice};
@@ -180,7 +180,7 @@ async fn post(posted: Posted) -> Result<(), PostFailed> {
 }
 
 async fn post_once(posted: Arc<Posted>) -> Result<(), PostFailed> {
-    let posting = spawn_blocking(move || {
+    let posting = task::spawn_blocking(move || {
         let Posted { url, headers, body, redirects } = &*posted;
         let (timeout, redirects) = (WEBHOOK_TIMEOUT, *redirects);
         Post { url, headers, body, timeout, redirects }.send().map(drop)

@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -124,7 +125,7 @@ impl Worker {
             self.delivery = left.ok().and_then(Result::ok).map(|(delivery, ..)| delivery);
         }
         if let Some(mut delivery) = self.delivery.take() {
-            let _ = spawn_blocking(move || delivery.rest()).await;
+            let _ = task::spawn_blocking(move || delivery.rest()).await;
         }
     }
 
@@ -136,7 +137,7 @@ impl Worker {
         if self.is_historys_turn
             && let Some((mut history, asker)) = self.histories.pop_front()
         {
-            self.under_way = Some(spawn_blocking(move || {
+            self.under_way = Some(task::spawn_blocking(move || {
                 let attempted = delivery.history(&mut history);
                 (delivery, Some((history, asker)), attempted)
             }));
@@ -148,7 +149,7 @@ impl Worker {
         if canary {
             self.canary = Some(now + CANARY);
         }
-        self.under_way = Some(spawn_blocking(move || {
+        self.under_way = Some(task::spawn_blocking(move || {
             let attempted = delivery.next(canary);
             (delivery, None, attempted)
         }));

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use prost::Message;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::complaints::{Complaints, reason};
@@ -128,7 +129,7 @@ impl Sender {
         }
         let (collector, timeout) = (self.collector.clone(), self.timeout);
         let body = encode(&collector.team, &batch);
-        let posting = spawn_blocking(move || {
+        let posting = task::spawn_blocking(move || {
             let Collector { url, headers, .. } = &collector;
             Post { url, headers, body: &body, timeout, redirects: 0 }.send()
         });

@@ -11,6 +11,7 @@ mod upkeep;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use eisen_base::task;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -225,7 +226,7 @@ pub(super) fn following(
     let backlog = crate::bus::Backlog { events: 10_000, bytes: 1 << 30 };
     let bus = crate::bus::Bus::new(backlog);
     let (journal, following) = start(settings, bus.subscribe());
-    (bus, journal, tokio::spawn(following))
+    (bus, journal, task::spawn(following))
 }
 
 pub(super) fn update(name: &str, update: &Value) -> crate::model::Event {

@@ -23,7 +23,7 @@ use crate::model::{AgentId, FileContent};
 const BATCH: usize = 16 << 20;
 
 /// A journal and its workspace. All functions block: call them on threads of
-/// [`tokio::task::spawn_blocking`].
+/// [`eisen_base::task::spawn_blocking`].
 #[derive(Clone, Debug)]
 pub(super) struct Site<'a> {
     pub(super) journal: &'a Journal,

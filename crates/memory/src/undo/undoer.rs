@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use eisen_base::task;
 use serde::{Serialize, Serializer};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
@@ -182,10 +183,10 @@ impl Undoer {
         work: impl FnOnce(&Self, Site<'_>) -> Result<T, UndoError> + Send + 'static,
     ) -> Result<T, UndoError> {
         let this = self.clone();
-        let working = tokio::spawn(async move {
+        let working = task::spawn(async move {
             let turn = Arc::clone(&this.turn).lock_owned().await;
             let runtime = Handle::current();
-            let working = tokio::task::spawn_blocking(move || {
+            let working = task::spawn_blocking(move || {
                 let _turn = turn;
                 let settings = this.journal.settings().clone();
                 runtime.block_on(this.surroundings.settle())?;

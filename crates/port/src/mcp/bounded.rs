@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use eisen_base::task;
 use rmcp::RoleServer;
 use rmcp::model::{ErrorData, JsonRpcMessage, NumberOrString};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -94,7 +95,7 @@ where
             let (id, message) = wrong;
             let error = JsonRpcMessage::error(ErrorData::invalid_request(message, None), id);
             // The service drops this future when an answer is ready; half a line must not be written.
-            tokio::spawn(self.send(error));
+            task::spawn(self.send(error));
         }
     }
 

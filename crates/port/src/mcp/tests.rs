@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::future::pending;
 use std::time::Duration;
 
+use eisen_base::task;
 use expect_test::{Expect, expect, expect_file};
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
@@ -52,7 +53,7 @@ impl Client {
         let uses = ToolUses::default();
         let connection = uses.connect(Some(AgentId::new("ui")));
         let ends = tokio::io::split(far);
-        tokio::spawn(serve(ends, audience, Echo, connection, CancellationToken::new()));
+        task::spawn(serve(ends, audience, Echo, connection, CancellationToken::new()));
         let mut client = Self { stream: BufReader::new(near), uses };
         let params = json!({
             "protocolVersion": version,

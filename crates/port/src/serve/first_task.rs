@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eisen_base::task;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -34,7 +35,7 @@ pub(super) async fn begin(
             let (said, saying) = watch::channel(Said::default());
             let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, by, said };
             let id = begun.id.clone();
-            tokio::spawn(run(team, tasks, begun, prompt, saying, stays));
+            task::spawn(run(team, tasks, begun, prompt, saying, stays));
             return Ok(id);
         }
         Ok(known) => (Ok(known.id), "another request with its key was faster".to_owned()),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use eisen_base::task;
 use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
 use tokio::io::DuplexStream;
@@ -37,7 +38,7 @@ impl Gateway {
         let (read, write) = tokio::io::split(far);
         let entrance = Entrance::Web { scope_of, shown: None };
         // It ends with the stream.
-        tokio::spawn(reader::serve_client(
+        task::spawn(reader::serve_client(
             (read, write),
             entrance,
             true,

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use eisen_base::task;
 use indexmap::IndexMap;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -89,7 +90,7 @@ impl Ongoing {
         let answering = answering(withdrawn.clone());
         let (this, of, id, until) =
             (self.clone(), question.clone(), open.id.clone(), open.until.subscribe());
-        tokio::spawn(async move {
+        task::spawn(async move {
             tokio::pin!(answering);
             let answer = tokio::select! {
                 biased;

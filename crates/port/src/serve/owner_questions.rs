@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use eisen_base::task;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,7 @@ const MOST_READ: u64 = 16 << 20;
 pub(super) async fn answer(shared: Arc<Shared>, mut questions: mpsc::Receiver<OwnerQuestion>) {
     while let Some(question) = questions.recv().await {
         let shared = Arc::clone(&shared);
-        tokio::spawn(async move {
+        task::spawn(async move {
             let id = question.id.clone();
             let withdrawn = question.withdrawn.clone();
             let answer = one(&shared, question).await;
@@ -154,7 +155,7 @@ fn prompt_of(question: &OwnerQuestion) -> String {
 /// The hash of a regular file of moderate size.
 async fn content_hash(file: &Path) -> Option<blake3::Hash> {
     let file = file.to_owned();
-    let hashing = tokio::task::spawn_blocking(move || {
+    let hashing = task::spawn_blocking(move || {
         let mut options = std::fs::File::options();
         // Opening a named pipe must not wait for a writer.
         let opened = options.read(true).custom_flags(nix::libc::O_NONBLOCK).open(file).ok()?;

@@ -1,5 +1,6 @@
 //! Why a request is refused, by the team or by the port.
 
+use eisen_base::task;
 use std::fmt::Display;
 
 /// A refusal, with a code of the wire (404, 409, …).
@@ -41,5 +42,5 @@ impl Refused {
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {
-    tokio::task::spawn_blocking(work).await.map_err(Refused::fault)
+    task::spawn_blocking(work).await.map_err(Refused::fault)
 }

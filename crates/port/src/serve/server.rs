@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task::{self, TaskSet};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -140,17 +140,17 @@ impl Server {
     /// and sends each client its waiting lines; it returns after the last connection ends, at the
     /// latest after the write deadline.
     pub async fn run(mut self, cancel: CancellationToken) {
-        let mut connections = JoinSet::new();
+        let mut connections = TaskSet::default();
         let tools = self.tools.take();
         let _answering = self.shared.sources.take_questions().map(|questions| {
-            AbortOnDropHandle::new(tokio::spawn(owner_questions::answer(
+            AbortOnDropHandle::new(task::spawn(owner_questions::answer(
                 Arc::clone(&self.shared),
                 questions,
             )))
         });
         let _tools = tools.map(|listener| {
             let serving = tools_http::serve(Arc::clone(&self.shared), listener, cancel.clone());
-            AbortOnDropHandle::new(tokio::spawn(serving))
+            AbortOnDropHandle::new(task::spawn(serving))
         });
         loop {
             tokio::select! {
@@ -183,7 +183,7 @@ impl Server {
     }
 
     /// Finds a slot for a new client; None if none will be free soon.
-    async fn place(&self, connections: &mut JoinSet<()>) -> Option<Arc<ConnectionSlot>> {
+    async fn place(&self, connections: &mut TaskSet) -> Option<Arc<ConnectionSlot>> {
         let place = self.places.take();
         if place.is_some() {
             return place;

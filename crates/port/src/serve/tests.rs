@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -73,7 +74,7 @@ impl Port {
         let bus = fake.bus.clone();
         let server = Server::new(listener, bus, sources, team, tokens.clone(), limits).unwrap();
         let (cancel, traffic) = (CancellationToken::new(), server.traffic());
-        let running = tokio::spawn(server.run(cancel.clone()));
+        let running = task::spawn(server.run(cancel.clone()));
         Self { address, fake, tokens, cancel, running, traffic }
     }
 

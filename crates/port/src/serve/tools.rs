@@ -4,6 +4,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use eisen_base::task;
 use futures_util::FutureExt as _;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
@@ -33,7 +34,7 @@ pub(super) fn serve(
     let connection = shared.tool_uses.connect(operations.agent.clone());
     let (near, far) = tokio::io::duplex(DUPLEX);
     // It ends with the stream.
-    tokio::spawn(mcp::serve(tokio::io::split(far), audience, operations, connection, cancel));
+    task::spawn(mcp::serve(tokio::io::split(far), audience, operations, connection, cancel));
     near
 }
 

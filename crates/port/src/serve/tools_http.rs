@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use eisen_base::task;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
@@ -82,7 +83,7 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener, cancel: Ca
         let cancel = cancel.clone();
         let closed = cancel.child_token();
         let arrival = strangers.arrived(closed.clone());
-        tokio::spawn(async move {
+        task::spawn(async move {
             let this = HttpConnection { arrival, of: OnceLock::new() };
             let serving = this.serve(&shared, &known, &strangers, stream, &cancel);
             let _ = closed.run_until_cancelled(serving).await;

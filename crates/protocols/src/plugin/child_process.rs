@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
@@ -96,7 +97,7 @@ impl PluginProcess {
             .spawn(&command)
             .await
             .map_err(|error| error.to_string())?;
-        let log = tokio::spawn(log(stderr, name.clone()));
+        let log = task::spawn(log(stderr, name.clone()));
         Ok(Self {
             name: name.clone(),
             process,

@@ -16,6 +16,7 @@ mod tests;
 
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -88,10 +89,10 @@ impl Server {
                     }
                     BridgeStep::Do(task) => {
                         let (api, to) = (api.clone(), done_to.clone());
-                        tokio::spawn(async move { to.send(api.perform(task).await) });
+                        task::spawn(async move { to.send(api.perform(task).await) });
                     }
                     BridgeStep::Follow(cwd) => {
-                        tokio::spawn(api.clone().follow(cwd, news_to.clone()));
+                        task::spawn(api.clone().follow(cwd, news_to.clone()));
                     }
                 }
             }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
+use eisen_base::task;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -101,7 +102,7 @@ impl ScriptedTurn {
         let title = format!("Search `{text}` in {shown}");
         let call = self.begin_call(&title, "search", &[]).await;
         let cwd = self.stage.cwd.clone();
-        let searching = tokio::task::spawn_blocking(move || hits(&text, &within));
+        let searching = task::spawn_blocking(move || hits(&text, &within));
         let found = searching.await.unwrap_or_else(|error| Err(error.to_string()));
         let shown = |Hit { path, line, text }: &Hit| {
             format!("{}:{line}: {text}", path.strip_prefix(&cwd).unwrap_or(path).display())

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
+use eisen_base::task::TaskSet;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::script::Script;
@@ -77,7 +77,7 @@ pub(super) struct ScriptedAgent<W> {
     requests: u64,
     pub(super) mailbox: mpsc::Sender<Msg>,
     mail: mpsc::Receiver<Msg>,
-    pub(super) turns: JoinSet<()>,
+    pub(super) turns: TaskSet,
     pub(super) turns_begun: u64,
 }
 
@@ -95,7 +95,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             requests: 0,
             mailbox,
             mail,
-            turns: JoinSet::new(),
+            turns: TaskSet::default(),
             turns_begun: 0,
         }
     }

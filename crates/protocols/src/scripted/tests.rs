@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol_schema::v1 as acp;
+use eisen_base::task;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
@@ -41,7 +42,7 @@ impl Client {
         Self {
             to_agent: Some(to_agent),
             from_agent: BufReader::new(from_agent).lines(),
-            playing: tokio::spawn(play(script, reader, writer)),
+            playing: task::spawn(play(script, reader, writer)),
             session: "test-s1".to_owned(),
             files: BTreeMap::from([("/w/a.rs".to_owned(), "fn a() {}\n".to_owned())]),
             permission: Some("allow_once"),

@@ -3,6 +3,7 @@
 
 use std::task::{Context, Poll, Waker};
 
+use eisen_base::task;
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, poll_fn};
 use http::uri::PathAndQuery;
@@ -63,7 +64,7 @@ impl ProviderConnection {
     /// it while nobody reads the answer.
     pub(super) fn detach(&mut self) {
         if let Some(driver) = self.driver.take() {
-            tokio::spawn(driver);
+            task::spawn(driver);
         }
     }
 

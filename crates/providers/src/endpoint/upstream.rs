@@ -158,6 +158,7 @@ fn speaks_another_version(error: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use eisen_base::task;
     use std::convert::Infallible;
     use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
@@ -192,10 +193,10 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let connected = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&connected);
-        tokio::spawn(async move {
+        task::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, count) = (acceptor.clone(), Arc::clone(&count));
-                tokio::spawn(async move {
+                task::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else { return };
                     count.fetch_add(1, Relaxed);
                     let is_two = stream.get_ref().1.alpn_protocol() == Some(b"h2");

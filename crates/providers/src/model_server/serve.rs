@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -116,7 +117,7 @@ impl ModelServer {
                     continue;
                 };
                 let (desk, cancel) = (Arc::clone(&self.desk), cancel.clone());
-                tokio::spawn(async move {
+                task::spawn(async move {
                     cancel.run_until_cancelled(connect(stream, desk)).await;
                     drop(place);
                 });

@@ -8,6 +8,7 @@ use crate::budget::{AgentSettings, Budgets, PriceList, Settings};
 use crate::config::{self, Config};
 use crate::journal::{Journal, OpenError, Store, first_run};
 use crate::model::now_ms;
+use eisen_base::task;
 
 /// Starts the budgets of a team, with what a run that was killed has used of them.
 pub(super) async fn start(config: &Config, wiring: &mut Wiring) -> Budgets {
@@ -59,7 +60,7 @@ async fn resume(budgets: &Budgets, journal: &Journal, window: Option<Duration>) 
         });
         store.used_earlier(killed.as_deref(), since, |earlier| counting.count_earlier(&earlier))
     };
-    match tokio::task::spawn_blocking(read).await {
+    match task::spawn_blocking(read).await {
         Ok(Ok(())) | Err(_) => {}
         Ok(Err(error)) => tracing::warn!(
             %error,

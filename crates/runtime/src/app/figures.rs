@@ -15,6 +15,7 @@ use crate::serve::{AgentDetails, Server, Traffic};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 use crate::turn::details;
+use eisen_base::task;
 
 /// The sources of a scrape's figures.
 #[derive(Clone)]
@@ -58,7 +59,7 @@ pub(super) fn starter(
         let look: Look = Box::new(move || Box::pin(figures(look_at.clone())));
         let (metrics, following) = Metrics::start(events, Arc::clone(&tally), look, cancel.clone());
         // It ends with the team.
-        tokio::spawn(following);
+        task::spawn(following);
         metrics
     };
     Box::new(move || started.get_or_init(&start).clone())

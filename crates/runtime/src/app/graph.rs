@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
+use eisen_base::task::TaskSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::Bus;
@@ -22,7 +22,7 @@ pub(super) fn keep(
     tracker: &TrackerHandle,
     capture: Option<Capture>,
     cancel: CancellationToken,
-    rooms: &mut JoinSet<()>,
+    rooms: &mut TaskSet,
 ) -> Option<GraphHandle> {
     let writes = tracker.clone();
     let on_write = Box::new(move |path| writes.disk_wrote(path));

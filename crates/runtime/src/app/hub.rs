@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use tokio::task::JoinSet;
+use eisen_base::task::TaskSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::WebWish;
@@ -117,7 +117,7 @@ async fn run(options: HubOptions, access: NatsAccess, eisen_dir: &Path) -> anyho
         scoped.inspect_err(|error| tracing::warn!(%error, "no token with a scope is good"));
 
     let bus = Bus::encoding(backlog(port_limits), serve::encode);
-    let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    let (cancel, mut tasks) = (CancellationToken::new(), TaskSet::default());
     let settings = HubSettings {
         access,
         key: HubKey::of_user(eisen_dir)?,

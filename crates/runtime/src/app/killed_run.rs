@@ -7,6 +7,7 @@ use crate::capture::KnownStates;
 use crate::changes::{self, select_where};
 use crate::journal::{Store, first_run};
 use crate::model::{FileKind, FileState};
+use eisen_base::task;
 
 /// Has turns numbered behind those of earlier runs; returns when the last run was killed, if it was.
 pub(super) async fn go_on(wiring: &Wiring) -> Option<u64> {
@@ -19,7 +20,7 @@ async fn killed_at(wiring: &Wiring) -> Option<u64> {
     let journal = wiring.journal.clone().filter(|journal| !journal.is_new())?;
     let _ = journal.opened().await;
     let read = move || Store::open(&journal.settings().path).and_then(|store| store.killed_at());
-    tokio::task::spawn_blocking(read).await.ok()?.ok()?
+    task::spawn_blocking(read).await.ok()?.ok()?
 }
 
 /// Records what a killed run had written and not recorded. Call it before agents start.
@@ -31,7 +32,7 @@ pub(super) async fn catch_up(wiring: &Wiring, workspace: &Path, killed_at: Optio
     };
     let workspace = workspace.to_owned();
     let catching =
-        tokio::task::spawn_blocking(move || match known(&journal.settings().path, &workspace) {
+        task::spawn_blocking(move || match known(&journal.settings().path, &workspace) {
             Ok(known) => capture.catch_up(known, since),
             Err(error) => tracing::warn!(%error, "what the killed run wrote last is not recorded"),
         });

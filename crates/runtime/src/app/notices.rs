@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use eisen_base::task;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +65,7 @@ pub(super) fn start(
     let sources = alert::AlertSources { now, why, page };
     let (team, launcher) = (config.team.name.clone(), surroundings.launcher.clone());
     let events = surroundings.bus.subscribe();
-    tokio::spawn(alert::run(team, events, sources, channels, launcher, cancel.clone()));
+    task::spawn(alert::run(team, events, sources, channels, launcher, cancel.clone()));
     change
 }
 

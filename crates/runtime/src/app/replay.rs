@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use eisen_base::task::TaskSet;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -92,7 +93,7 @@ async fn run(options: ReplayOptions, eisen_dir: &Path) -> anyhow::Result<()> {
     let (sources, replayed): (Arc<dyn Sources>, Arc<dyn Team>) = (shown.clone(), shown.clone());
     let server =
         Server::new(listener, bus.clone(), sources, replayed, tokens, limits(port_limits))?;
-    let mut tasks = tokio::task::JoinSet::new();
+    let mut tasks = TaskSet::default();
     tasks.spawn(tracking);
     tasks.spawn(server.run(cancel.clone()));
     announce_port(address.port());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task::{self, TaskSet};
 use futures_util::future::BoxFuture;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::graph;
@@ -45,7 +45,7 @@ pub(crate) type Closing = BoxFuture<'static, ()>;
 
 pub(crate) struct Wiring {
     pub(crate) cancel: CancellationToken,
-    pub(crate) tasks: JoinSet<()>,
+    pub(crate) tasks: TaskSet,
     pub(crate) bus: Bus,
     pub(crate) tracker: TrackerHandle,
     pub(crate) registry: RegistryHandle,
@@ -81,7 +81,7 @@ impl Wiring {
         eisen_dir: &Path,
         journal: Option<journal::Settings>,
     ) -> Self {
-        let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        let (cancel, mut tasks) = (CancellationToken::new(), TaskSet::default());
         // Before the first event. It ends with the bus, so that it gets all events.
         let journal = journal.map(|settings| {
             let (journal, following) = journal::start(settings, bus.subscribe());
@@ -122,7 +122,7 @@ impl Wiring {
         // One that can't be written may be readable.
         let _ = journal.opened().await;
         let read = move || Store::open(&journal.settings().path)?.turns_of_sessions();
-        match tokio::task::spawn_blocking(read).await {
+        match task::spawn_blocking(read).await {
             Ok(Ok(turns)) => self.tracker.go_on_behind(turns),
             Ok(Err(error)) => tracing::warn!(
                 %error,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use eisen_base::task;
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -210,7 +211,7 @@ pub(crate) async fn run_team<T>(
     web.end();
     let all_ended = drained(&surroundings.launcher).await;
     drop(surroundings);
-    let removed = tokio::task::spawn_blocking(move || drop(private));
+    let removed = task::spawn_blocking(move || drop(private));
     let closing = async move {
         wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
         sweeper.end(all_ended);
@@ -374,11 +375,11 @@ fn show(
     let file = match output {
         Output::Console => None,
         Output::File(file) => Some(file),
-        Output::Nowhere => return (answer_sender, tokio::spawn(async {})),
+        Output::Nowhere => return (answer_sender, task::spawn(async {})),
     };
     let inputs = console::Inputs { port, answers, config: config.clone(), file };
     let events = bus.subscribe();
-    (answer_sender, tokio::task::spawn_blocking(move || console::show(events, inputs)))
+    (answer_sender, task::spawn_blocking(move || console::show(events, inputs)))
 }
 
 /// Announces the team, with all that is to be cleaned up if it is killed. Also returns the path of the

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use anyhow::Context as _;
+use eisen_base::task;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
@@ -256,7 +257,7 @@ impl WebPage {
         if let Some(files) = tls {
             server = server.with_tls(&files.cert, &files.key)?;
         }
-        tokio::spawn(server.behind(*trusted_proxy).run());
+        task::spawn(server.behind(*trusted_proxy).run());
         Ok(site)
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
+use eisen_base::task;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
@@ -61,7 +62,7 @@ impl TeamTrees {
         }
         let config = config.clone();
         let give = move || give_all(&config, &lacking);
-        let given = tokio::task::spawn_blocking(give).await??;
+        let given = task::spawn_blocking(give).await??;
         let ready = given.into_iter().map(|(agent, mut given)| async move {
             for note in &given.notes {
                 said(&format!("{agent}: {note}"));

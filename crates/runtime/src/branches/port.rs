@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use eisen_base::task;
 use tokio::sync::Mutex;
 
 use crate::branches::{self, DiskSizes, ListedBranch, TeamTrees};
@@ -70,7 +71,7 @@ impl TeamBranches {
     pub(crate) async fn list(&self, report: &TeamReport<'_>) -> Result<BranchList, Refused> {
         let this = self.clone();
         // It goes on where nobody waits any more: a client that asks again and again begins no second one.
-        let listed = tokio::spawn(async move { this.listed().await }).await;
+        let listed = task::spawn(async move { this.listed().await }).await;
         let listed = listed.map_err(Refused::fault)??;
         let (all, omitted) = &*listed;
         let row = |branch: &ListedBranch| {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -85,7 +86,7 @@ pub(crate) async fn follow(
                     batch.push(next);
                 }
                 let (all, ends) = (trees.all(), cancel.clone());
-                comparing = Some(tokio::task::spawn_blocking(move || {
+                comparing = Some(task::spawn_blocking(move || {
                     let found = known.compare(&all, batch, &ends);
                     (known, found)
                 }));
@@ -102,7 +103,7 @@ pub(crate) async fn follow(
             Record::Prompt(blocks) => {
                 if let Some(task) = user_text(blocks) {
                     let (trees, agent) = (trees.clone(), key.agent.clone());
-                    tokio::task::spawn_blocking(move || trees.note_task(&agent, &task));
+                    task::spawn_blocking(move || trees.note_task(&agent, &task));
                 }
                 continue;
             }

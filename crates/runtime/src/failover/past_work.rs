@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use eisen_base::task;
 use serde::Deserialize;
 
 use crate::changes::{self, Asked, SelectError};
@@ -77,8 +78,7 @@ pub(crate) async fn look(eisen_dir: &Path, team: &str, past: &PastWork) -> Done 
 
 /// Reads what an agent did, in one of its sessions if that is named.
 pub(crate) async fn look_at(journal: PathBuf, agent: String, session: Option<String>) -> Done {
-    let read =
-        tokio::task::spawn_blocking(move || read(&journal, &agent, session.as_deref())).await;
+    let read = task::spawn_blocking(move || read(&journal, &agent, session.as_deref())).await;
     let trouble = match read {
         Ok(Ok(done)) => return done,
         Ok(Err(error)) => error,

@@ -23,6 +23,7 @@ use crate::program::{Failure, StopSignals};
 use crate::runs::{RunFolder, RunState, RunStatus, find_run};
 use crate::slots::{SlotError, SlotPlace, SlotRequest, Slots, TakenSlot, Wait};
 use crate::team_file::RunOptions;
+use eisen_base::task;
 
 #[derive(Debug)]
 pub struct BatchOptions {
@@ -333,7 +334,7 @@ impl BatchWork {
             let started = run_detached(options, note);
             (started, kept)
         };
-        let started = tokio::task::spawn_blocking(starting).await;
+        let started = task::spawn_blocking(starting).await;
         let (started, kept) = started.map_err(|error| Failure::Run(error.into()))?;
         self.kept = kept;
         match started {

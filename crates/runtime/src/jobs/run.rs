@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
+use eisen_base::task;
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -215,7 +216,7 @@ async fn perform(
     // While the agent ends: a slow disk takes its time.
     let keep_soon = |end: &WorkEnd| {
         let (folder, answer) = (folder.clone(), end.answer.clone());
-        tokio::task::spawn_blocking(move || folder.keep_answer(&answer))
+        task::spawn_blocking(move || folder.keep_answer(&answer))
     };
     let (answer_kept, end) = match state.tier.clone() {
         Some(tier) => kept(attempts::by_tier(&job, &mut state, &tier, prompt, &mut stop).await),
@@ -260,7 +261,7 @@ const COUNTING: std::time::Duration = std::time::Duration::from_secs(5);
 /// The changes that a run made to files of its workspace, by its journal; None: they are not there in time.
 async fn changed(eisen_dir: &Path, team: &str) -> Option<ChangedFiles> {
     let journal = journals::journal_place(eisen_dir, team);
-    let counting = tokio::task::spawn_blocking(move || {
+    let counting = task::spawn_blocking(move || {
         let store = Store::open(&journal).ok()?;
         let scope = Asked::default().scope(&store).ok()?;
         let mut net = changes::net(&changes::select(&store, &scope).ok()?, &store);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
@@ -35,7 +36,7 @@ pub(crate) fn begin(
     eisen_dir: &Path,
 ) -> impl Future<Output = Kernel> + use<> {
     let file = KeptFile::<Volatile>::new(eisen_dir.join(PROBED), MOST_BYTES);
-    let probe = tokio::spawn(async move {
+    let probe = task::spawn(async move {
         let now = conditions();
         let known = file.read_text().ok().flatten();
         if now.is_some() && known == now {

@@ -17,6 +17,7 @@ use crate::model::{
 };
 use crate::proxy::{CallOutcome, CallPlace};
 use crate::tracker::TrackerHandle;
+use eisen_base::task;
 
 /// Connections whose process is remembered; beyond this all are looked up again.
 const MOST_CONNECTIONS: usize = 8192;
@@ -53,7 +54,7 @@ impl EndpointCallers {
         }
         let Some(family) = self.leases.family(agent) else { return false };
         let from = *from;
-        let looked = tokio::task::spawn_blocking(move || peer::is_of(&family, &from)).await;
+        let looked = task::spawn_blocking(move || peer::is_of(&family, &from)).await;
         let is_of = looked.unwrap_or(false);
         if is_of {
             let mut known = self.known.lock();
@@ -87,7 +88,7 @@ impl EndpointCallers {
             is_cut: record.request_is_cut || record.answer_is_cut,
         };
         let hidden = self.leases.hidden();
-        tokio::task::spawn_blocking(move || {
+        task::spawn_blocking(move || {
             let known: Vec<&str> = hidden.iter().map(|text| text.as_str()).collect();
             let (request, answer) = (record.request(&known), record.answer(&known));
             let kept = KeptCall { request, answer, ..kept };

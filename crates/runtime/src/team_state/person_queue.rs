@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use eisen_base::task;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -86,7 +87,7 @@ pub(crate) async fn keep(
 async fn write(file: &Path, queue: Arc<[Queued]>) {
     let place = file.to_owned();
     let writing = move || replace(&place, &queue.iter().map(KeptAccess::of).collect::<Vec<_>>());
-    if let Ok(Err(error)) = tokio::task::spawn_blocking(writing).await {
+    if let Ok(Err(error)) = task::spawn_blocking(writing).await {
         tracing::warn!(%error, file = %file.display(), "can't keep what waits for a person");
     }
 }

@@ -1,5 +1,6 @@
 //! Details of agents for `list_agents`: merges status, sessions, zone tier and resource usage.
 
+use eisen_base::task;
 use serde::Serialize;
 
 use crate::agent::AgentHandle;
@@ -149,5 +150,5 @@ fn sessions(
 async fn look_at(families: impl IntoIterator<Item = &Family>) {
     let families: Vec<_> = families.into_iter().cloned().collect();
     // Reading every process of the machine may take some milliseconds.
-    let _ = tokio::task::spawn_blocking(move || process::look_at(&families)).await;
+    let _ = task::spawn_blocking(move || process::look_at(&families)).await;
 }

@@ -5,6 +5,7 @@ mod earlier;
 
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
@@ -104,7 +105,7 @@ pub(crate) async fn start(
         deadline,
         session,
     };
-    tokio::spawn(perform(team, run));
+    task::spawn(perform(team, run));
     Ok(StartedRun { id: id.to_string(), agent, zone, further, without })
 }
 
@@ -136,7 +137,7 @@ async fn keep(
             }
         }
     };
-    tokio::task::spawn_blocking(write).await?
+    task::spawn_blocking(write).await?
 }
 
 /// Performs a run to its end. Its final state is kept once its agent is gone, with all that it started.
@@ -152,7 +153,7 @@ async fn perform(team: Workplace, run: TurnUnderway) {
     }
     end_helper(&team, &agent, &end).await;
     drop(session);
-    let kept = tokio::task::spawn_blocking(move || {
+    let kept = task::spawn_blocking(move || {
         let answer_kept = folder.keep_answer(&end.answer);
         settle(&folder, &mut state, end, answer_kept)
     });

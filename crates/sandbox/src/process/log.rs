@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use eisen_base::task;
 use tokio::fs::{DirBuilder, File, OpenOptions, rename};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
@@ -73,7 +74,7 @@ impl StderrLog {
             kept: VecDeque::new(),
             file: LogFile { path, open: None, warned: false },
         };
-        let pump = tokio::spawn(pump.run(stderr, agent_ended.clone()));
+        let pump = task::spawn(pump.run(stderr, agent_ended.clone()));
         Self { agent_ended, pump: AbortOnDropHandle::new(pump) }
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::task::yield_now;
 use tokio::time::advance;
 use tokio_util::sync::CancellationToken;
@@ -228,7 +229,7 @@ async fn prompts_wait_while_turns_that_run_may_use_the_rest() {
     let share = a.reserve(false).await.unwrap();
     a.turn_began(&session);
     // Its first turn took 40, and so may this one: then a third does not fit.
-    let second = tokio::spawn({
+    let second = task::spawn({
         let a = a.clone();
         async move { turn(&a, tokens(10)).await }
     });
@@ -331,7 +332,7 @@ async fn minutes_pass_in_turns_and_windows_move_on() {
     let hour = Some(Duration::from_secs(3_600));
     let budgets = budgets(limits(minutes), Settings { window: hour, ..limits(of_tokens(100)) });
     let cancel = CancellationToken::new();
-    let running = tokio::spawn(budgets.clone().run(cancel.clone()));
+    let running = task::spawn(budgets.clone().run(cancel.clone()));
     let (a, b) = (budgets.account(&agent("a"), None), budgets.account(&agent("b"), None));
     let mut standing = a.standing();
 
@@ -371,7 +372,7 @@ async fn what_only_fills_is_published_once_a_second() {
     let budgets = Budgets::new(PriceList::default(), bus);
     budgets.configure(None, limits(of_tokens(1_000_000)), [alone("a", Settings::default())]);
     let cancel = CancellationToken::new();
-    let running = tokio::spawn(budgets.clone().run(cancel.clone()));
+    let running = task::spawn(budgets.clone().run(cancel.clone()));
     let account = budgets.account(&agent("a"), None);
     for _ in 0..1_000 {
         turn(&account, tokens(1)).await.unwrap();

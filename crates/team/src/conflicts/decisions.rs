@@ -9,6 +9,7 @@ use super::{Conflicts, HeldDecision};
 use crate::model::{AgentId, Conflict, ConflictId, ConflictStatus, DecidedBy, Event};
 use crate::preview::{FoundFile, LookedAtFile, SeenContent, Wanted};
 use crate::zone::Zone;
+use eisen_base::task;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ResolveError {
@@ -73,7 +74,7 @@ impl Conflicts {
             let lock = lock_before(&state, &conflict);
             (conflict, state.wanted(id).cloned(), lock)
         };
-        let looking = tokio::task::spawn_blocking(move || {
+        let looking = task::spawn_blocking(move || {
             let found = LookedAtFile::look(zone.as_deref(), &conflict.path, None);
             let fence = lock.as_ref().map(|lock| lock.fence.to_le_bytes());
             let lock_bytes = fence.as_ref().map(<[u8; 8]>::as_slice).unwrap_or_default();

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use eisen_base::task;
 use tokio::sync::mpsc;
 
 use super::Conflicts;
@@ -44,7 +45,7 @@ impl Conflicts {
         journal.settled(suspect.position).await.ok()?;
         let (this, file) = (self.clone(), journal.settings().path.clone());
         let versions = suspect.versions.clone();
-        let comparing = tokio::task::spawn_blocking(move || {
+        let comparing = task::spawn_blocking(move || {
             let [base, theirs, ours] = versions.map(|version| this.stored(&file, &version));
             Some(loses(&base?, &theirs?, &ours?))
         });
@@ -59,7 +60,7 @@ impl Conflicts {
         let journal = self.0.journal.as_ref()?;
         journal.settled(self.0.bus.position()).await.ok()?;
         let (this, file) = (self.clone(), journal.settings().path.clone());
-        let reading = tokio::task::spawn_blocking(move || this.stored(&file, &version));
+        let reading = task::spawn_blocking(move || this.stored(&file, &version));
         reading.await.ok()?
     }
 

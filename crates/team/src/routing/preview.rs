@@ -5,6 +5,7 @@ use super::task::questions::AskingMsg;
 use super::{Decider, Decision, ResolveError, RoutingHandle, ShownAccess};
 use crate::model::{AgentId, BlockedAccess, BlockedId};
 use crate::preview::SeenContent;
+use eisen_base::task;
 
 impl RoutingHandle {
     /// Shows an access that is not decided. An agent sees the file only if its own zone lets it.
@@ -18,7 +19,7 @@ impl RoutingHandle {
             .ask(|reply| RoutingMsg::Asking(AskingMsg::Show { id, reader, reply }))
             .await
             .unwrap_or(Err(ResolveError::Stopping))?;
-        let looking = tokio::task::spawn_blocking(move || showable.look());
+        let looking = task::spawn_blocking(move || showable.look());
         looking.await.map_err(|_| ResolveError::Stopping)
     }
 

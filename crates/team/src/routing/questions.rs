@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
+use eisen_base::task;
 use tokio::sync::mpsc;
 
 use super::task::RoutingMsg;
@@ -137,5 +138,5 @@ async fn judged<T: Send + 'static>(
     judge: impl FnOnce(&Zone, &Path) -> T + Send + 'static,
 ) -> Option<T> {
     let judging = move || judge(&zone, &zone.workspace().join(path));
-    tokio::task::spawn_blocking(judging).await.ok()
+    task::spawn_blocking(judging).await.ok()
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -51,7 +52,7 @@ fn started(settings: Settings) -> Bench {
     let (events, waits) = (bus.subscribe(), settings.waits.clone());
     let settings = Settings { program: "/opt/my tools/eisen-core".into(), ..settings };
     let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
-    tokio::spawn(async { tokio::join!(tracking, deciding) });
+    task::spawn(async { tokio::join!(tracking, deciding) });
     Bench { routing, events, waits, cancel }
 }
 
@@ -78,7 +79,7 @@ impl Bench {
     /// Starts a request; what it gets comes through the handle.
     fn ask(&self, request: Request) -> tokio::task::JoinHandle<Option<Settlement>> {
         let routing = self.routing.clone();
-        tokio::spawn(async move { routing.request(request).await })
+        task::spawn(async move { routing.request(request).await })
     }
 
     /// Returns the next `blocked` event.

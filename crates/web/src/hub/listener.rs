@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_nats::{Message, Subscriber};
+use eisen_base::task;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use serde_json::value::{RawValue, to_raw_value};
@@ -284,7 +285,7 @@ impl Listening {
                 Ok(AfterLine::Nothing) => {}
                 Ok(AfterLine::Settled(gone)) if gone.is_empty() => {}
                 Ok(AfterLine::Settled(gone)) => {
-                    tokio::spawn(self.hub.clone().tell_settled(host.to_owned(), gone));
+                    task::spawn(self.hub.clone().tell_settled(host.to_owned(), gone));
                 }
                 Err(error) => {
                     tracing::warn!(host, "the lines of this host can't be followed: {error}");

@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subscriber};
 use bytes::{Bytes, BytesMut};
+use eisen_base::task::TaskSet;
 use futures_util::stream::{SelectAll, select_all};
 use futures_util::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinSet, yield_now};
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -73,7 +74,7 @@ struct Membership {
     gateway: Gateway,
     answers: Arc<Mutex<Answers>>,
     /// Requests that are performed.
-    running: JoinSet<()>,
+    running: TaskSet,
     beats: u64,
     /// The last feed, and how many chunks of it were sent.
     feed: u64,
@@ -108,7 +109,7 @@ impl Membership {
         let epoch = ulid::Ulid::generate().to_string();
         let member = Self {
             answers: Arc::new(Mutex::new(Answers::new(epoch.clone()))),
-            running: JoinSet::new(),
+            running: TaskSet::default(),
             hosts,
             host,
             team,

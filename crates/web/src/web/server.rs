@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use eisen_base::task;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -100,7 +101,7 @@ impl WebServer {
             #[cfg(target_os = "linux")]
             let _ = setsockopt(&stream, TcpUserTimeout, &ACK_DEADLINE_MS);
             let connection = connections.add(self.cancel.child_token());
-            tokio::spawn(connect(stream, self.tls.clone(), self.router.clone(), connection));
+            task::spawn(connect(stream, self.tls.clone(), self.router.clone(), connection));
         }
     }
 }

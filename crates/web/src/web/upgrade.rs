@@ -1,5 +1,6 @@
 //! Opens a WebSocket: agrees on it with a client, and takes the connection over.
 
+use eisen_base::task;
 use std::future::Future;
 
 use async_tungstenite::tokio::TokioAdapter;
@@ -53,7 +54,7 @@ impl WebSocketUpgrade {
         let Self { answer, connection } = self;
         let config = WebSocketConfig::default();
         let config = config.max_message_size(Some(longest)).max_frame_size(Some(longest));
-        tokio::spawn(async move {
+        task::spawn(async move {
             // A client that leaves before it has the answer gets no WebSocket.
             let Ok(connection) = connection.await else { return };
             let stream = TokioAdapter::new(TokioIo::new(connection));

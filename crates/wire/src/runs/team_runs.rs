@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use eisen_base::task;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -280,7 +281,7 @@ impl TeamRuns {
             };
             runs.into_iter().filter_map(|run| found(run).transpose()).collect()
         };
-        tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)?
+        task::spawn_blocking(read).await.map_err(std::io::Error::other)?
     }
 
     /// The run that an agent works on.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
@@ -64,13 +65,13 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     };
     let view = OrchestratorView::None(key("a", ""));
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
-    tokio::spawn(task);
+    task::spawn(task);
     let events = bus.subscribe();
     let hold_timeout = Some(Duration::from_mins(2));
     let rules = routing::Rules { hold, hold_timeout, ..routing::Rules::default() };
     let settings = routing::Settings::new(orchestrator, rules);
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
-    tokio::spawn(task);
+    task::spawn(task);
     let bounds = bounds(workspace.clone());
     let rules = rules_of(bounds.zone(), None);
     let (running, tally) = (Arc::new(LiveCalls::default()), Tally::started());

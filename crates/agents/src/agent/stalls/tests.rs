@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::model::{Activity, ActivityKind, SessionId};
+use eisen_base::task;
 
 struct Bench {
     vitals: Arc<Vitals>,
@@ -17,7 +18,7 @@ fn bench(after: u64) -> Bench {
     let (report, reported) = watch::channel(None);
     let used = cpu_ms.clone();
     let cpu = move || used.load(Ordering::Relaxed);
-    tokio::spawn(watch_over(vitals.clone(), Duration::from_secs(after), cpu, report));
+    task::spawn(watch_over(vitals.clone(), Duration::from_secs(after), cpu, report));
     Bench { vitals, cpu_ms, reported }
 }
 
@@ -122,7 +123,7 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     let (vitals, running) = (bench.vitals.clone(), calls.clone());
     let minute = Duration::from_mins(1);
     let began = Instant::now();
-    let silent = tokio::spawn(async move {
+    let silent = task::spawn(async move {
         let silence = silence(&vitals, &running, minute).await;
         (is_since_prompt(&silence), began.elapsed().as_secs())
     });
@@ -148,7 +149,7 @@ async fn who_shows_no_progress_in_a_turn_is_silent_unless_a_tool_runs_or_somebod
     bench.after(10).await;
     let (vitals, running) = (bench.vitals.clone(), calls.clone());
     let silent = async move { is_since_prompt(&silence(&vitals, &running, minute).await) };
-    let silent = tokio::spawn(silent);
+    let silent = task::spawn(silent);
     bench.turn_begins();
     assert!(silent.await.unwrap());
 }
@@ -163,7 +164,7 @@ async fn a_provider_that_refuses_is_not_waited_for_whatever_the_agent_says() {
     bench.vitals.troubled("connection failed".into());
     let (vitals, calls) = (bench.vitals.clone(), LiveCalls::default());
     let minute = Duration::from_mins(1);
-    let silent = tokio::spawn(async move { silence(&vitals, &calls, minute).await });
+    let silent = task::spawn(async move { silence(&vitals, &calls, minute).await });
     bench.after(1000).await;
     let began = Instant::now();
     drop(asked);
@@ -189,7 +190,7 @@ async fn zero_is_for_ever() {
 async fn a_decision_that_is_waited_for_is_named_and_one_made_at_once_is_not() {
     let vitals = Vitals::new();
     let (report, mut reported) = watch::channel(None);
-    tokio::spawn(publish_held(vitals.clone(), report));
+    task::spawn(publish_held(vitals.clone(), report));
     let long = vitals.wait_for("read tools/a.sh");
     reported.changed().await.unwrap();
     let why = reported.borrow_and_update().clone().unwrap();

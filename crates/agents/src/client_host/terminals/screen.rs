@@ -74,6 +74,7 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
+    use eisen_base::task;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -95,7 +96,7 @@ mod tests {
         };
         let cancel = CancellationToken::new();
         let (tracker, task) = TrackerHandle::spawn(settings, none, bus.clone(), cancel);
-        tokio::spawn(task);
+        task::spawn(task);
         let mut screen = Screens::new(tracker, agent).of(SessionId::new("s"), "term_1".to_owned());
         screen.changed();
         assert_eq!((screen.due(), screen.wants_end()), (None, false), "nobody watches");

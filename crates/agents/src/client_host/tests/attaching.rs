@@ -6,6 +6,7 @@ mod owning;
 mod serving;
 
 use super::*;
+use eisen_base::task;
 
 /// An editor, moved by the test line by line.
 struct Editor {
@@ -106,7 +107,7 @@ const INTRODUCTION: &str = r#"{"protocolVersion":1,"agentCapabilities":{"loadSes
 async fn team() -> Scene {
     let mut scene = start(settings());
     let host = scene.host.clone();
-    let initializing = tokio::spawn(async move { host.initialize().await });
+    let initializing = task::spawn(async move { host.initialize().await });
     let request = scene.agent.expect("initialize").await;
     let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{INTRODUCTION}}}"#, request["id"]);
     scene.agent.send_raw(&answer).await;

@@ -1,11 +1,12 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use eisen_base::task;
 
 /// A session whose agent offers two modes and two models, with `code` and `large` chosen.
 async fn open_choices() -> Scene {
     let mut scene = start(settings());
-    let opening = tokio::spawn({
+    let opening = task::spawn({
         let host = scene.host.clone();
         async move { host.new_session().await }
     });
@@ -27,7 +28,7 @@ fn choose(
     value: &str,
 ) -> JoinHandle<Result<SessionChoices, HostError>> {
     let (host, option, value) = (scene.host.clone(), option.to_owned(), value.to_owned());
-    tokio::spawn(async move { host.set_session_option(None, &option, &value).await })
+    task::spawn(async move { host.set_session_option(None, &option, &value).await })
 }
 
 async fn chosen(scene: &Scene) -> String {

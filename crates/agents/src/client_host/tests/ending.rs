@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use eisen_base::task;
 
 #[tokio::test]
 async fn the_agents_end_ends_running_and_queued_prompts() {
@@ -8,7 +9,7 @@ async fn the_agents_end_ends_running_and_queued_prompts() {
     let running = scene.prompt("running", Urgency::Normal);
     scene.agent.prompted().await;
     let queued = scene.prompt("queued", Urgency::Normal);
-    let call = tokio::spawn({
+    let call = task::spawn({
         let host = scene.host.clone();
         async move { host.initialize().await }
     });
@@ -62,7 +63,7 @@ async fn an_agent_that_closed_its_input_is_heard_for_a_while() {
         closed,
         cancel,
     );
-    let run = tokio::spawn(run);
+    let run = task::spawn(run);
     let (done, ()) = tokio::join!(host.initialize(), async {
         // It finds out that nothing can be written, and listens on.
         tokio::time::sleep(Duration::from_secs(1)).await;

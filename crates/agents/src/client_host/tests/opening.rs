@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+use eisen_base::task;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ async fn check_opening(
 ) {
     let last = last.map(SessionId::new);
     let Scene { host, mut agent, .. } = start(settings);
-    let opening = tokio::spawn({
+    let opening = task::spawn({
         let host = host.clone();
         async move {
             host.initialize().await?;

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use eisen_base::task;
 
 #[tokio::test]
 async fn a_prompt_ends_with_what_the_agent_said() {
@@ -110,7 +111,7 @@ async fn sessions_run_side_by_side_and_the_first_is_the_default() {
     let (to_s, _) = scene.agent.prompted().await;
     assert_eq!(to_s["params"]["sessionId"], "s");
     let host = scene.host.clone();
-    let in_t = tokio::spawn(async move {
+    let in_t = task::spawn(async move {
         let content = Content::Now(vec![json!({ "text": "in t" })]);
         host.prompt(Some(SessionId::new("t")), content, Urgency::Normal).await
     });
@@ -207,7 +208,7 @@ async fn a_turn_is_read_along_from_its_beginning() {
     let content = Content::Now(vec![json!({ "type": "text", "text": "second" })]);
     let host = scene.host.clone();
     let second =
-        tokio::spawn(
+        task::spawn(
             async move { host.prompt_streaming(None, content, Urgency::Normal, said).await },
         );
     let mut loads = Vec::new();

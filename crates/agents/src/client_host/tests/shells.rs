@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
+use eisen_base::task;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use nix::sys::signal::{Signal, killpg};
@@ -55,7 +56,7 @@ impl Child {
         let group = Pid::from_raw(pid.ok_or(io::ErrorKind::Other)?);
         let (exited, exit) = watch::channel(None);
         let (killed, mut killing) = oneshot::channel::<()>();
-        tokio::spawn(async move {
+        task::spawn(async move {
             let status = tokio::select! {
                 status = child.wait() => status,
                 _ = &mut killing => {

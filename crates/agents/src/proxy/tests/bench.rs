@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use eisen_base::task;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::oneshot;
@@ -180,7 +181,7 @@ pub(super) fn bench(options: &Options) -> Bench {
     };
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
-    tokio::spawn(task);
+    task::spawn(task);
     let rules = routing::Rules {
         hold: options.hold,
         hold_timeout: Some(std::time::Duration::from_hours(1)),
@@ -188,7 +189,7 @@ pub(super) fn bench(options: &Options) -> Bench {
     };
     let settings = routing::Settings::new(Orchestrator::Nobody, rules);
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
-    tokio::spawn(task);
+    task::spawn(task);
     let spec = ZoneSpec {
         terminals: options.terminals,
         ..ZoneSpec::new(folder.path(), vec!["in/**".to_owned()], "/nonexistent/eisen")
@@ -237,7 +238,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         client: BufReader::new(client),
         handle,
         ended,
-        relay: tokio::spawn(async {
+        relay: task::spawn(async {
             let (relayed, streams) = relay.await;
             (relayed, Box::new(streams) as Box<dyn Send>)
         }),

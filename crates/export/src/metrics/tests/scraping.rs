@@ -2,6 +2,7 @@ use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::time::advance;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +20,7 @@ fn start(bus: &Bus, cancel: &CancellationToken) -> (Metrics, tokio::task::JoinHa
     });
     let tally = Arc::new(Tally::default());
     let (metrics, following) = Metrics::start(bus.subscribe(), tally, look, cancel.clone());
-    (metrics, tokio::spawn(following))
+    (metrics, task::spawn(following))
 }
 
 fn pending_in(page: &str) -> &str {

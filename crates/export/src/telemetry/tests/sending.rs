@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
+use eisen_base::task;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
@@ -91,7 +92,7 @@ async fn a_turn_is_sent_soon_after_it_ended() {
     let headers = vec![("x-api-key".to_owned(), "k-123".to_owned())];
     let (_, following) =
         start(Settings { headers, ..to(&format!("{address}/base/")) }, bus.subscribe());
-    let following = tokio::spawn(following);
+    let following = task::spawn(following);
     publish_turn(&bus);
     let got = beside(move || (take(&listener, "200 OK", b""), listener)).await;
     let (got, listener) = got.unwrap();
@@ -118,7 +119,7 @@ async fn what_a_collector_refuses_for_now_is_sent_again() {
     let (listener, address) = listen();
     let bus = Bus::new(Backlog::of(64));
     let (_, following) = start(to(&address), bus.subscribe());
-    let following = tokio::spawn(following);
+    let following = task::spawn(following);
     publish_turn(&bus);
     let again = beside(move || {
         take(&listener, "503 Service Unavailable\r\nretry-after: 2", b"");
@@ -155,7 +156,7 @@ async fn a_collector_gets_the_pause_that_it_asks_for() {
     let (listener, address) = listen();
     let bus = Bus::new(Backlog::of(64));
     let (_, following) = start(to(&address), bus.subscribe());
-    tokio::spawn(following);
+    task::spawn(following);
     publish_turn(&bus);
     for (asked, pause) in [("90", 90), ("86400", 300)] {
         let status = format!("503 Service Unavailable\r\nretry-after: {asked}");
@@ -177,7 +178,7 @@ async fn a_refusal_that_is_for_good_is_not_repeated() {
     let (listener, address) = listen();
     let bus = Bus::new(Backlog::of(64));
     let (_, following) = start(to(&address), bus.subscribe());
-    let following = tokio::spawn(following);
+    let following = task::spawn(following);
     // The protocol says so of all but 429, 502, 503 and 504.
     for status in ["500 Internal Server Error", "501 Not Implemented", "401 Unauthorized"] {
         publish_turn(&bus);

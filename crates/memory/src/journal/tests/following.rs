@@ -1,5 +1,6 @@
 //! The acts of a team are in its journal.
 
+use eisen_base::task;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -396,7 +397,7 @@ async fn it_knows_how_far_it_is_behind_and_what_it_lost() {
     }
     let before = journal.progress();
     assert_eq!((before.read, before.gaps, before.lost), (0, 0, 0));
-    let following = tokio::spawn(following);
+    let following = task::spawn(following);
     journal.settled(bus.position()).await.unwrap();
     let after = journal.progress();
     assert_eq!((after.read, after.gaps), (10, 1));

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::kept::power_cut::survives;
+use eisen_base::task;
 
 struct Disk {
     dir: TempDir,
@@ -46,7 +47,7 @@ impl Disk {
 
 fn open(dir: &Path) -> RegistryHandle {
     let (registry, serving) = RegistryHandle::spawn(dir, CancellationToken::new());
-    tokio::spawn(serving);
+    task::spawn(serving);
     registry
 }
 
@@ -210,7 +211,7 @@ async fn requests_of_many_tasks_are_all_served_in_few_writings() {
     let disk = Disk::new();
     let creating = (0..300).map(|n| {
         let registry = disk.registry.clone();
-        tokio::spawn(async move { create(&registry, &format!("s{n}")).await.map(drop) })
+        task::spawn(async move { create(&registry, &format!("s{n}")).await.map(drop) })
     });
     for created in creating.collect::<Vec<_>>() {
         created.await.unwrap().unwrap();

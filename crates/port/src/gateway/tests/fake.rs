@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use eisen_base::task;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, DuplexStream, WriteHalf, duplex, split};
@@ -64,7 +65,7 @@ impl GatewayTeam for FakeTeam {
                 _ => {}
             }
             let (near, far) = duplex(64 * 1024);
-            tokio::spawn(async move {
+            task::spawn(async move {
                 play(agent, far).await;
                 drop(ending);
             });

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
+use eisen_base::task;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -88,7 +89,7 @@ impl Connection {
     async fn start(target: &Target) -> Result<Self, ClientError> {
         let (read, write) = connect(target).await?.into_split();
         let (requests, queue) = mpsc::unbounded_channel();
-        let writer = AbortOnDropHandle::new(tokio::spawn(write_all(write, queue)));
+        let writer = AbortOnDropHandle::new(task::spawn(write_all(write, queue)));
         let lines = LineReader::new(read, LONGEST_LINE);
         Ok(Self { lines, requests, writer, last_id: 0 })
     }

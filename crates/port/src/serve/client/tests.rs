@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use eisen_base::task;
 use serde_json::json;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -122,7 +123,7 @@ async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
     let bus = fake.bus.clone();
     let server = Server::new(listener, bus, fake.clone(), fake.clone(), tokens, limits).unwrap();
     let cancel = CancellationToken::new();
-    tokio::spawn(server.run(cancel.clone()));
+    task::spawn(server.run(cancel.clone()));
     (target, fake, cancel)
 }
 
@@ -211,7 +212,7 @@ async fn no_token_is_sent_to_whoever_has_the_port() {
     for knows_challenges in [true, false] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
-        let serving = tokio::spawn(async move {
+        let serving = task::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
             let (read, mut write) = stream.into_split();
             let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(read));

@@ -10,6 +10,7 @@ use crate::serve::shared::Shared;
 use crate::serve::{Caller, Refused};
 use crate::tasks::{NewTask, Tasks};
 use crate::wire::Delegated;
+use eisen_base::task;
 
 pub(super) fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Delegated, Refused> {
     started(tasks, id, Vec::new())
@@ -50,7 +51,7 @@ pub(super) async fn start(
 ) -> Result<Delegated, Refused> {
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     // Both or neither, even if the caller leaves meanwhile.
-    let starting = tokio::spawn(async move {
+    let starting = task::spawn(async move {
         let StartedHelper { agent, without } = team.start_helper(new).await?;
         let task = first_task::begin(team, own_tasks, task(agent), Stays::ForTask).await?;
         Ok::<_, Refused>((task, without))

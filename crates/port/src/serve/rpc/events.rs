@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -138,7 +139,7 @@ pub(super) async fn read<T: Send + 'static>(
     let place = shared.reads.clone().acquire_owned().await.map_err(closed)?;
     let path = journal.settings().path.clone();
     let (opened, is_open) = oneshot::channel();
-    let reading = tokio::task::spawn_blocking(move || {
+    let reading = task::spawn_blocking(move || {
         let _place = place;
         let store = Store::open(&path)?;
         let _ = opened.send(Interrupt(store.interrupt_handle()));

@@ -15,6 +15,7 @@ use crate::undo;
 use crate::wire::{
     ForkSession, ForkSessionParams, Forked, RewindSession, RewindSessionParams, Rewound,
 };
+use eisen_base::task;
 
 pub(super) async fn fork_session(
     call: MethodCall<'_>,
@@ -46,7 +47,7 @@ pub(super) async fn fork_session(
     let fork = Fork { agent: agent.clone(), forking };
     let team = Arc::clone(&shared.team);
     // Runs to its end even if the client leaves.
-    let forked = tokio::spawn(async move { team.fork(fork).await });
+    let forked = task::spawn(async move { team.fork(fork).await });
     let (wire, how) = forked.await.map_err(Refused::fault)??;
     ownership::note_session(shared, caller, &SessionKey::new(agent.clone(), wire.clone())).await;
     let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
@@ -118,7 +119,7 @@ pub(super) async fn rewind_session(
     );
     let rewind = Rewind { key, continuation, commit: Box::pin(commit) };
     let team = Arc::clone(&shared.team);
-    let rewound = tokio::spawn(async move { team.rewind(rewind).await });
+    let rewound = task::spawn(async move { team.rewind(rewind).await });
     let is_primed = rewound.await.map_err(Refused::fault)??;
     reply(&Rewound {
         agent_id: session.agent_id.into(),

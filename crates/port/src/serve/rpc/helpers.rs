@@ -15,6 +15,7 @@ use crate::wire::{
     self, AddMember, AddMemberParams, RemoveMember, RemoveMemberParams, StartHelper,
     StartHelperParams,
 };
+use eisen_base::task;
 
 pub(super) async fn start_helper(
     call: MethodCall<'_>,
@@ -49,7 +50,7 @@ pub(super) async fn add_member(
     check(&task, &zone)?;
     let (by, owner) = (tasks::giver(caller), ownership::of_task(&*shared.team, caller));
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
-    let starting = tokio::spawn(async move {
+    let starting = task::spawn(async move {
         let agent = team.add_member(NewMember { id: id.into(), profile, zone }).await?.agent;
         let task = NewTask { by, owner, agent, text: task, files: Vec::new(), key: None };
         Ok::<_, Refused>(first_task::begin(team, own_tasks, task, Stays::ForGood).await?)

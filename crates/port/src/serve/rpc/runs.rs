@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::time::Instant;
 
 use super::{MethodCall, Reply, questions, reply, tasks};
@@ -34,7 +35,7 @@ pub(super) async fn start_run(
     let team = Arc::clone(&shared.team);
     let (own_team, own_runs) = (Arc::clone(&team), runs.clone());
     // What was started is ended if nobody takes it: it drops with this task's result.
-    let starting = tokio::spawn(async move {
+    let starting = task::spawn(async move {
         let started = own_team.start_run(above, spec).await?;
         let agent = wait.then(|| started.agent.clone());
         Ok::<_, Refused>((started, EndsWithCaller { agent, team: own_team, runs: own_runs }))
@@ -74,7 +75,7 @@ impl Drop for EndsWithCaller {
         let Some(agent) = self.agent.take() else { return };
         self.runs.ends(agent.as_str(), "the command that started it ended before it");
         let team = Arc::clone(&self.team);
-        tokio::spawn(async move { stop(&*team, agent).await });
+        task::spawn(async move { stop(&*team, agent).await });
     }
 }
 
@@ -124,7 +125,7 @@ pub(super) async fn end_runs(
         runs.ends(&agent, &format!("it was ended {by_whom}"));
         let (team, agent) = (Arc::clone(&shared.team), AgentId::new(agent));
         // It is ended though the caller leaves.
-        tokio::spawn(async move { stop(&*team, agent).await });
+        task::spawn(async move { stop(&*team, agent).await });
     }
     let found = runs.wait(by, &ids, false, Instant::now() + END_PATIENCE).await?;
     reply(&RunList::from(found))

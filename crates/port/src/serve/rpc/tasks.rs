@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use eisen_base::task;
 use serde_json::json as object;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -80,13 +81,13 @@ pub(super) async fn delegate_task(
     let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
     let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
     // Both or neither, even if the caller leaves meanwhile.
-    let beginning = tokio::spawn(async move {
+    let beginning = task::spawn(async move {
         let begun = own_tasks.begin(new).await?;
         if begun.is_new {
             let (said, saying) = watch::channel(Said::default());
             let by = Some(sender);
             let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, by, said };
-            tokio::spawn(task_run::run(team, own_tasks, begun.clone(), prompt, saying));
+            task::spawn(task_run::run(team, own_tasks, begun.clone(), prompt, saying));
         }
         Ok::<_, Refused>(begun.id)
     });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eisen_base::task;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
@@ -192,7 +193,7 @@ impl Stage {
         };
         let cancel = CancellationToken::new();
         let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel);
-        tokio::spawn(task);
+        task::spawn(task);
         Self { bus, tracker, watching: None, filter: Filter::All }
     }
 
@@ -203,7 +204,7 @@ impl Stage {
         let sources = Arc::new(Tracked(self.tracker.clone()));
         let shared = Shared::new(self.bus.clone(), sources, Fake::new(1), tokens, limits, false);
         let (commands, waiting) = mpsc::channel(1_000);
-        tokio::spawn(Viewer::new(Arc::new(shared), false, near, waiting).run());
+        task::spawn(Viewer::new(Arc::new(shared), false, near, waiting).run());
         if wants_updates {
             commands.send(ViewerCommand::Known(Caller::Person)).await.unwrap();
             commands.send(ViewerCommand::Want(Topic::SessionUpdate)).await.unwrap();

@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use super::*;
 use crate::extract::{Acp, Entry, Workspace};
 use crate::model::ActivityKind;
+use eisen_base::task;
 
 struct Nowhere;
 
@@ -90,7 +91,7 @@ async fn beside<T: Send>(
     let acp = Box::new(Acp::new(Arc::new(Nowhere), cwd).with_reasons());
     let concern = watch::channel(None).0;
     let (host, mut extractor, _news) = ExtractorHost::new(subject, Box::new(Words), acp, concern);
-    let task = tokio::spawn(host.run());
+    let task = task::spawn(host.run());
     let came =
         std::thread::scope(|scope| scope.spawn(move || relay(&mut extractor)).join().unwrap());
     task.await.unwrap().unwrap();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use agent_client_protocol_schema::v1 as acp;
+use eisen_base::task;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
@@ -279,7 +280,7 @@ async fn a_line_past_all_bounds_is_an_error() {
     let mut client = Client::new("");
     let mut to_agent = client.to_agent.take().unwrap();
     let part = vec![b' '; 1 << 20];
-    let sending = tokio::spawn(async move {
+    let sending = task::spawn(async move {
         for _ in 0..66 {
             // The agent may hang up before the last byte.
             let _ = to_agent.write_all(&part).await;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -54,11 +55,11 @@ impl FakeProvider {
         let (send, requests) = unbounded_channel();
         let (send_closed, closed) = unbounded_channel();
         let mut replies = VecDeque::from(replies);
-        let task = tokio::spawn(async move {
+        let task = task::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let Some(Reply(bytes, then)) = replies.pop_front() else { return };
                 let (send, send_closed) = (send.clone(), send_closed.clone());
-                tokio::spawn(async move {
+                task::spawn(async move {
                     let _ = send.send(request(&mut stream).await);
                     stream.write_all(&bytes).await.unwrap();
                     if matches!(then, Then::Wait) {
@@ -154,7 +155,7 @@ impl Stand {
         let endpoint = Endpoint::bind(any, providers, Arc::clone(&known)).await.unwrap();
         let (address, providers) = (endpoint.address(), endpoint.providers());
         let cancel = CancellationToken::new();
-        let task = Some(tokio::spawn(endpoint.run(cancel.clone())));
+        let task = Some(task::spawn(endpoint.run(cancel.clone())));
         Self { address, known, providers, reports, cancel, task }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eisen_base::task;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -40,7 +41,7 @@ impl Running {
         let server = ModelServer::bind(settings).await.unwrap();
         let address = server.url().strip_prefix("http://").unwrap().to_owned();
         let cancel = CancellationToken::new();
-        let serving = tokio::spawn(server.run(cancel.clone().cancelled_owned()));
+        let serving = task::spawn(server.run(cancel.clone().cancelled_owned()));
         Self { address, cancel, serving }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use eisen_base::task;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -250,7 +251,7 @@ async fn came_to_rest(
     }
     if is_none_left(reason) {
         let again = again(status.agent.clone(), changes.clone());
-        tokio::spawn(cancel.clone().run_until_cancelled_owned(again));
+        task::spawn(cancel.clone().run_until_cancelled_owned(again));
     } else if let Some(command) =
         report(&status.agent, reason, SetBackAt::Start(status.timestamp_ms))
     {

@@ -1,6 +1,7 @@
 //! Agents that agents start and add: helpers, which end with their task or their parent, and members
 //! that the orchestrator adds within `may_add`.
 
+use eisen_base::task;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -101,7 +102,7 @@ impl Changes {
         for helper in helpers.filter_map(|agent| roster.get(&agent.id)) {
             let of_parent = format!("`{parent}`, which started it, has ended");
             self.conditions.runs.ends(helper.status().agent.as_str(), &of_parent);
-            tokio::spawn(async move { helper.order(Order::Stop).await });
+            task::spawn(async move { helper.order(Order::Stop).await });
         }
     }
 

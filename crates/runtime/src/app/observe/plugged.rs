@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use eisen_base::task;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -58,7 +59,7 @@ pub(super) fn extractor(
     let subject = AgentInfo { name: source.name, cwd: workspace, session, gated };
     let (host, extractor, news) =
         ExtractorHost::new(subject, reader, Box::new(acp.with_reasons()), problem.clone());
-    let task = AbortOnDropHandle::new(tokio::spawn(host.run()));
+    let task = AbortOnDropHandle::new(task::spawn(host.run()));
     Ok((Box::new(extractor), Some(PluginTask { news, task, has_zone, problem })))
 }
 

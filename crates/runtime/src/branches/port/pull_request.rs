@@ -6,6 +6,7 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -50,7 +51,7 @@ impl TeamBranches {
             return Err(Refused::new(409, message));
         };
         let folder = self.workspace.clone();
-        let opened = tokio::spawn(async move {
+        let opened = task::spawn(async move {
             let _alone = alone;
             let place = folder.clone();
             blocking(move || refuse_hooks(&place)).await??;

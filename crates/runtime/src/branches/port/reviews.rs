@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use eisen_base::task;
 use tokio::sync::{Mutex, watch};
 
 use crate::agent::{self, AgentHandle};
@@ -126,7 +127,7 @@ fn send(agent: &AgentHandle, text: &str) {
     let draft = PromptDraft::new(blocks, Some(DecidedBy::Person));
     let prompt = agent::Prompt { session: None, draft, by_orchestrator: false, said };
     let agent = agent.clone();
-    tokio::spawn(async move {
+    task::spawn(async move {
         if let Err(error) = agent.prompt(prompt).await {
             tracing::warn!(%error, "the comments of a review did not reach the agent");
         }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::Context as _;
+use eisen_base::task;
 use tokio_util::sync::CancellationToken;
 
 use crate::care::garbage::{Garbage, Removal};
@@ -102,7 +103,7 @@ async fn with_registry<T>(
 ) -> anyhow::Result<T> {
     let cancel = CancellationToken::new();
     let (registry, serving) = RegistryHandle::spawn(eisen_dir, cancel.clone());
-    let serving = tokio::spawn(serving);
+    let serving = task::spawn(serving);
     let answer = ask(&registry).await.context("cannot use the registry of sessions");
     cancel.cancel();
     let _ = serving.await;

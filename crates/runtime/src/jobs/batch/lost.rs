@@ -9,6 +9,7 @@ use crate::failover::past_work::{look, take_back};
 use crate::home::journals::journal_place;
 use crate::journal::Store;
 use crate::runs::{RunState, find_run};
+use eisen_base::task;
 
 /// Looks at what the agents of a run did that did not succeed, and takes their files back if the
 /// configuration says so.
@@ -18,7 +19,7 @@ pub(super) async fn past_of(eisen_dir: &Path, state: &RunState, why: &str) -> Ve
     let shared = SharedConfig::read(eisen_dir, config.as_deref());
     let undoes = shared.is_ok_and(|shared| shared.runs.on_failover == OnFailover::Undo);
     let journal = journal_place(eisen_dir, team);
-    let agents = tokio::task::spawn_blocking(move || agents_in(&journal)).await;
+    let agents = task::spawn_blocking(move || agents_in(&journal)).await;
     let mut all = Vec::new();
     for agent in agents.unwrap_or_default() {
         let candidate = state.profile.clone().unwrap_or_else(|| agent.clone());

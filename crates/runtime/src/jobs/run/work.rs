@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -61,7 +62,7 @@ pub(super) async fn work(
     };
     // It is large, and there is one.
     match Box::pin(run_team(start, work)).await {
-        Ok((done, closing)) => (done.unwrap_or_else(WorkEnd::stopped), Some(tokio::spawn(closing))),
+        Ok((done, closing)) => (done.unwrap_or_else(WorkEnd::stopped), Some(task::spawn(closing))),
         Err(error) => (WorkEnd::not_started(format!("{error:#}")), None),
     }
 }

@@ -14,6 +14,7 @@ use crate::session::Answer;
 use crate::team_state::recorder::*;
 use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, Settings};
+use eisen_base::task;
 
 const SETTINGS: Settings = Settings {
     context_turns: 3,
@@ -43,9 +44,9 @@ impl Team {
         let (owners, cancel) = (AgentOwners::default(), CancellationToken::new());
         let (recorder, recording) =
             start("shop".to_owned(), tracker.clone(), registry.clone(), owners, cancel);
-        tokio::spawn(tracking);
-        tokio::spawn(keeping);
-        tokio::spawn(recording);
+        task::spawn(tracking);
+        task::spawn(keeping);
+        task::spawn(recording);
         Self { tracker, registry, recorder, end_of_tracker, dir }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
+use eisen_base::task;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Backlog, Bus, Received, Subscriber};
@@ -85,7 +86,7 @@ pub(super) async fn bench_of(moment: Moment, keep: Keep, full: Fullness) -> Benc
     events.want(Topic::Record);
     let cancel = CancellationToken::new();
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus, cancel);
-    tokio::spawn(task);
+    task::spawn(task);
     let path = root.join("journal/journal.db");
     let settings = journal::Settings { team: "t".into(), path, keep, quotas: None };
     let journal = journal::open(settings).await.unwrap();

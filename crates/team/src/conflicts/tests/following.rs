@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use eisen_base::task;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -27,7 +28,7 @@ fn followed() -> Followed {
         Conflicts::new(Some(rules), folder.path().to_owned(), bus, None, Waits::default());
     let cancel = CancellationToken::new();
     let bus = conflicts.0.bus.clone();
-    tokio::spawn(conflicts.clone().follow(bus.subscribe(), cancel.clone()));
+    task::spawn(conflicts.clone().follow(bus.subscribe(), cancel.clone()));
     Followed { folder, conflicts, bus, _cancel: cancel.drop_guard() }
 }
 

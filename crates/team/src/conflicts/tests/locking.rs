@@ -4,6 +4,7 @@ use super::*;
 use crate::conflicts::claims::{ClaimError, LockClaim};
 use crate::model::DecidedBy;
 use crate::tasks::WaitKind;
+use eisen_base::task;
 
 fn claim(paths: &[&str], ttl: u64) -> LockClaim {
     let ttl = Some(Duration::from_secs(ttl));
@@ -74,8 +75,8 @@ async fn a_held_write_goes_on_with_the_lock_when_it_ends() {
     assert!(conflicts.writes_by("a", "f").passes());
     let (second, third) =
         (conflicts.writes_by("b", "f").wait(), conflicts.writes_by("c", "f").wait());
-    let third = tokio::spawn(third.settled());
-    let second = tokio::spawn(second.settled());
+    let third = task::spawn(third.settled());
+    let second = task::spawn(second.settled());
     sleep(Duration::from_secs(1)).await;
     assert_eq!(conflicts.shown(), ["c1 held pending b a", "c2 held pending c a"]);
     conflicts.turn_over(&AgentId::new("a"), &SessionId::new("s"));
@@ -122,8 +123,8 @@ async fn a_wait_that_would_close_a_circle_is_refused() {
 async fn a_person_decides_where_the_strategy_says_so() {
     let (conflicts, _events) = conflicts(ConflictStrategy::Person, false);
     assert!(conflicts.writes_by("a", "f").passes());
-    let first = tokio::spawn(conflicts.writes_by("b", "f").wait().settled());
-    let second = tokio::spawn(conflicts.writes_by("b", "f").wait().settled());
+    let first = task::spawn(conflicts.writes_by("b", "f").wait().settled());
+    let second = task::spawn(conflicts.writes_by("b", "f").wait().settled());
     conflicts.turn_over(&AgentId::new("a"), &SessionId::new("s"));
     sleep(Duration::from_secs(1)).await;
     assert!(!first.is_finished(), "the lock's end decides nothing");

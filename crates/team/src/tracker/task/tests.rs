@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::time::{advance, timeout};
 
 use super::*;
@@ -26,7 +27,7 @@ impl Stage {
         let clock = Arc::new(|| 7);
         let (handle, task) =
             TrackerHandle::spawn_with_clock(SETTINGS, view, bus, cancel.clone(), clock);
-        let task = tokio::spawn(task);
+        let task = task::spawn(task);
         Self { handle, events, cancel, task, begun: Instant::now() }
     }
 

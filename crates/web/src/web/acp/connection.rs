@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use eisen_base::task;
 use futures_util::stream::{self, Stream};
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, split};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -74,7 +75,7 @@ impl AcpConnections {
         self.all().insert(id.clone(), Arc::clone(&connection));
         let (all, named) = (Arc::clone(self), id.clone());
         let (carried, revoked) = (Arc::clone(&connection), credential.revoked.clone());
-        tokio::spawn(async move {
+        task::spawn(async move {
             carried.carry(agent, lines, answers, revoked).await;
             all.all().remove(&named);
         });

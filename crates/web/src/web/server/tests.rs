@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
+use eisen_base::task;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -22,7 +23,7 @@ fn connect(router: Router) -> (DuplexStream, JoinHandle<Duration>) {
     let (client, server) = duplex(1024);
     let connection = Connections::default().add(CancellationToken::new());
     let begun = Instant::now();
-    let serving = tokio::spawn(async move {
+    let serving = task::spawn(async move {
         talk(server, router, connection).await;
         begun.elapsed()
     });
@@ -98,7 +99,7 @@ async fn a_web_socket_has_a_deadline_of_its_own() {
     };
     let router = Router::new().route("/ws", get(upgrade));
     let (mut client, server) = duplex(1024);
-    let serving = tokio::spawn(talk(server, router, connection));
+    let serving = task::spawn(talk(server, router, connection));
     let request = "GET /ws HTTP/1.1\r\nHost: team\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     client.write_all(request.as_bytes()).await.unwrap();

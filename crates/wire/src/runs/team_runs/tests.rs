@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::spec::tests::run;
 use super::super::{RunState, RunStatus};
 use super::*;
+use eisen_base::task;
 
 fn names(agents: &[&str]) -> Vec<String> {
     agents.iter().map(|agent| (*agent).to_owned()).collect()
@@ -99,7 +100,7 @@ async fn a_wait_ends_with_the_run_and_says_the_same_again() {
     assert!(late.timed_out && late.runs[0].answer.is_none());
     let hour = Instant::now() + Duration::from_hours(1);
     let both = [first.to_string(), second.to_string()];
-    let waiting = tokio::spawn({
+    let waiting = task::spawn({
         let (runs, both) = (runs.clone(), both.clone());
         async move { runs.wait(Some("ui"), &both, true, hour).await.unwrap() }
     });

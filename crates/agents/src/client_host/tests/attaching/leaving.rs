@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use eisen_base::task;
 
 #[tokio::test]
 async fn the_sessions_of_an_editor_that_left_are_the_hosts() {
@@ -26,7 +27,7 @@ async fn the_sessions_of_an_editor_that_left_are_the_hosts() {
 
     // Its next prompt waits for the end of the cancelled turn, and no editor gets it meanwhile.
     let host = scene.host.clone();
-    let prompting = tokio::spawn(async move {
+    let prompting = task::spawn(async move {
         let session = Some(SessionId::new("e"));
         host.prompt(session, Content::Now(vec![json!({})]), Urgency::Normal).await
     });
@@ -138,7 +139,7 @@ async fn requests_to_an_agent_that_closed_its_input_fail_at_once() {
         closed,
         cancel.clone(),
     );
-    let task = tokio::spawn(run);
+    let task = task::spawn(run);
     let agent = Agent {
         reader: BufReader::new(split(tokio::io::duplex(1).0).0),
         writer: split(tokio::io::duplex(1).0).1,

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use eisen_base::task;
 
 fn about(path: &Path) -> Value {
     json!({ "sessionId": "e", "path": path })
@@ -118,7 +119,7 @@ async fn an_editor_that_does_not_read_is_cut_off_and_disturbs_nobody() {
     scene.agent.end_turn(&prompt).await;
     let session = Some(SessionId::new("deaf"));
     let host = scene.host.clone();
-    let prompting = tokio::spawn(async move {
+    let prompting = task::spawn(async move {
         host.prompt(session, Content::Now(Vec::new()), Urgency::Normal).await
     });
     let prompt = scene.agent.expect("session/prompt").await;
@@ -149,7 +150,7 @@ async fn an_agent_that_does_not_read_slows_its_editor_and_not_the_host() {
     let mut editor = Editor::attach(&scene).await;
     let line = format!("{}\n", json!({ "method": "_fill", "params": ["x".repeat(1 << 20)] }));
     // More than what may wait: the editor waits, as for any pipe.
-    let filling = tokio::spawn(async move {
+    let filling = task::spawn(async move {
         for _ in 0..30 {
             editor.writer.write_all(line.as_bytes()).await.unwrap();
         }

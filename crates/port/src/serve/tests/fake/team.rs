@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use eisen_base::task;
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::sync::mpsc;
 
@@ -243,7 +244,7 @@ impl Team for Fake {
             self.known(&agent)?;
             let (near, far) = tokio::io::duplex(16);
             // An agent that repeats what it hears.
-            tokio::spawn(async move {
+            task::spawn(async move {
                 let (mut reader, mut writer) = tokio::io::split(far);
                 let _ = tokio::io::copy(&mut reader, &mut writer).await;
                 let _ = writer.shutdown().await;

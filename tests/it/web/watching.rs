@@ -51,6 +51,24 @@ fn a_command_shows_what_it_prints_while_it_runs_and_when_it_is_read_again() {
 }
 
 #[test]
+fn what_a_reader_selected_of_a_message_stays_when_its_turn_ends() {
+    let Some(driver) = Driver::shared() else { return };
+    let stage = Stage::new();
+    let team = team(&stage);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    mkfifo(&stage.path("shop/src/ui/gate"), Mode::S_IRWXU).unwrap();
+    let desk = open(&stage, &driver, "desk", DESK);
+    let turn = port.begin("ui", "speak");
+    desk.comes("window.part = document.querySelector('.stream .said strong')");
+    desk.run("getSelection().selectAllChildren(part)");
+    drop(OpenOptions::new().write(true).open(stage.path("shop/src/ui/gate")).unwrap());
+    port.said(turn);
+    desk.comes("document.querySelector('.stream .turn').innerText.includes('done')");
+    assert_eq!(desk.run("return part.isConnected && String(getSelection())"), json!("part"));
+    assert_eq!(desk.complaints(), Vec::<String>::new());
+}
+
+#[test]
 fn the_end_of_a_turn_says_what_it_took_wherever_it_is_shown() {
     let Some(driver) = Driver::shared() else { return };
     let stage = Stage::new();

@@ -25,7 +25,8 @@ export function h(name, props, ...children) {
   return el;
 }
 
-function append(el, children) {
+/** Adds children; of these, `null`, undefined and `false` leave one out. */
+export function append(el, children) {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
     if (Array.isArray(child)) append(el, child);

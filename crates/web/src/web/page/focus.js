@@ -23,7 +23,7 @@ export function keepFocus() {
   document.addEventListener("focusin", ({ target }) => target.closest("dialog") || remember(target));
   // A press beside all that takes it is meant.
   document.addEventListener("pointerdown", ({ target }) => target.closest(TAKERS) || forget(), true);
-  const looked = { childList: true, subtree: true, attributeFilter: ["hidden", "disabled"] };
+  const looked = { childList: true, subtree: true, attributeFilter: ["class", "hidden", "disabled"] };
   new MutationObserver(changed).observe(document.body, looked);
 }
 
@@ -44,7 +44,7 @@ function remember(el) {
 function changed(records) {
   const active = document.activeElement ?? document.body;
   if (!last || (active !== document.body && active !== last)) return;
-  // To ask whether it is seen has the page laid out anew.
+  // `isSeen` forces a layout.
   const mayBeHidden = records.some((it) => it.type === "attributes" && it.target.contains(last));
   if (!last.isConnected || (mayBeHidden && !isSeen(last))) {
     const el = heir();

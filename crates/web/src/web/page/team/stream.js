@@ -1,6 +1,6 @@
 // Owns the stream of what the team does: one entry for each turn, the last first.
 
-import { button, fill, h, keyed, timeOf } from "../dom.js";
+import { append, button, h, keyed, timeOf } from "../dom.js";
 import { counted, cut, duration, line, lookup, plain } from "../format.js";
 import { empty } from "../header.js";
 import { icon } from "../icons.js";
@@ -60,7 +60,7 @@ export class Stream {
     );
     const grown = [...this.list.children].filter((el) => el.shown !== el.message);
     const end = performance.now() + GROW_MS;
-    // Those that wait longest are first.
+    // Those drawn longest ago are first.
     for (const el of grown.sort((a, b) => a.drawnAt - b.drawnAt)) {
       if (performance.now() > end) return false;
       this.drawMessage(el);
@@ -85,15 +85,16 @@ export class Stream {
     ]);
     el.message = turn.message;
     if (!el.said) {
-      el.said = h("div", { class: "said md" });
+      el.append((el.said = h("div", { class: "said md" })));
       this.drawMessage(el);
     }
     // The message grows by itself: what is pressed beside it stays.
     if (el.look === look) return;
     el.look = look;
     el.classList.toggle("is-running", !turn.endedAt);
-    fill(
-      el,
+    // A message that is moved would lose the reader's selection.
+    for (const it of [...el.children]) if (it !== el.said) it.remove();
+    el.said.before(
       h(
         "div",
         { class: "row" },
@@ -104,12 +105,10 @@ export class Stream {
         turn.endedAt > 0 && h("span", { class: "dim small" }, duration(turn.endedAt - turn.beganAt)),
         timeOf(turn.beganAt, "dim small"),
       ),
-      turn.task && h("p", { class: "task" }, cut(plain(turn.task).trim(), LONGEST_TASK)),
-      el.said,
-      sumOf(turn, changed),
-      turn.why && turn.outcome !== "end_turn" && h("p", { class: "tone-bad small" }, plain(turn.why)),
-      [...turn.refused.values()].map((it) => this.refused(it)),
+      h("p", { class: "task", hidden: !turn.task }, cut(plain(turn.task).trim(), LONGEST_TASK)),
     );
+    const why = turn.why && turn.outcome !== "end_turn" && h("p", { class: "tone-bad small" }, plain(turn.why));
+    append(el, [sumOf(turn, changed), why, [...turn.refused.values()].map((it) => this.refused(it))]);
   }
 
   drawMessage(el) {

@@ -99,7 +99,11 @@ export class TeamView {
       this.cards.draw(this.agent);
       this.panel.update();
       const isWhole = this.stream.element.hidden || this.stream.draw();
-      if (!isWhole) (this.stale.add("said"), this.soon());
+      if (!isWhole) {
+        this.stale.add("said");
+        this.drawnAt = performance.now();
+        this.soon();
+      }
       this.askChanges();
     }
     if (dirty.has("order")) fill(this.logList);

@@ -20,7 +20,7 @@ fn run_on<T>(
     runtime: &mut Builder,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
-    // The runtime is compiled for each type of work.
+    // In a box, so that the runtime is compiled once for all commands.
     let work: Pin<Box<dyn Future<Output = _> + '_>> = Box::pin(work);
     let runtime = runtime.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;

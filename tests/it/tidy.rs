@@ -364,8 +364,11 @@ fn tasks_are_started_in_one_room() {
         .into_iter()
         .filter(|file| !is_test(file) && room(file) != "task")
         .filter(|file| {
-            let text = read(file);
-            ["tokio::spawn(", "tokio::task::spawn", "JoinSet"].iter().any(|it| text.contains(it))
+            read(file).lines().any(|line| {
+                let is_other = |it: &&str| line.contains(it);
+                ["tokio::spawn", "tokio::task::spawn", "JoinSet"].iter().any(is_other)
+                    || line.starts_with("use tokio") && line.contains("spawn")
+            })
         })
         .collect();
     assert!(

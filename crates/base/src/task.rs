@@ -12,12 +12,14 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Starts a task, like [`tokio::spawn`].
+#[track_caller]
 pub fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     let task: Boxed<T> = Box::pin(task);
     tokio::spawn(task)
 }
 
 /// Does work that blocks beside the tasks, like [`tokio::task::spawn_blocking`].
+#[track_caller]
 pub fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> JoinHandle<T> {
@@ -31,6 +33,7 @@ pub struct TaskSet<T = ()>(JoinSet<T>);
 
 impl<T: Send + 'static> TaskSet<T> {
     /// Starts a task of the set.
+    #[track_caller]
     pub fn spawn(&mut self, task: impl Future<Output = T> + Send + 'static) -> AbortHandle {
         let task: Boxed<T> = Box::pin(task);
         self.0.spawn(task)

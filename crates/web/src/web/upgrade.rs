@@ -1,6 +1,5 @@
 //! Opens a WebSocket: agrees on it with a client, and takes the connection over.
 
-use eisen_base::task;
 use std::future::Future;
 
 use async_tungstenite::tokio::TokioAdapter;
@@ -10,6 +9,7 @@ use async_tungstenite::{WebSocketReceiver, WebSocketSender, WebSocketStream};
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::response::Response;
+use eisen_base::task;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use hyper::upgrade::{OnUpgrade, Upgraded};

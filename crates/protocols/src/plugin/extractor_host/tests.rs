@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use eisen_base::task;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::*;
 use crate::extract::{Acp, Entry, Workspace};
 use crate::model::ActivityKind;
-use eisen_base::task;
 
 struct Nowhere;
 

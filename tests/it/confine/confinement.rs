@@ -107,13 +107,14 @@ fn tools(stage: &Stage) {
 }
 
 /// Brings up a team whose agents start on request. It inherits a descriptor that none
-/// of them is to have. It keeps no code graph, which would read anew what the races change.
+/// of them is to have. Only that of an ordinary user keeps a code graph, which reads anew what the races change.
 fn up(stage: &Stage, user: User, child: &Scene) -> (Team, Puppet) {
     let hidden = stage.path("outside/**/hidden/**").display().to_string();
     let mut text = format!(
         "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
          [zones]\ndenied = [\"**/.env\", {hidden:?}]\ngit = \"commit\"\n\
-         [graph]\nenabled = false\n"
+         [graph]\nenabled = {}\n",
+        matches!(user, User::Nobody),
     );
     let terminal = stage.puppet("terminal");
     for end in ["terminal.in", "terminal.out"] {

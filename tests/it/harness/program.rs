@@ -25,7 +25,7 @@ const KEPT: [&str; 9] = [
 /// foreground.
 pub(crate) fn program(program: impl AsRef<OsStr>) -> Command {
     static REVIVED: Once = Once::new();
-    // A test may be in a runtime, where none other is dropped.
+    // A test may run in a runtime, in which no other may be dropped.
     REVIVED.call_once(|| std::thread::spawn(revive_interrupt).join().unwrap());
     let mut command = Command::new(program);
     command.env_clear().env("PYTHONDONTWRITEBYTECODE", "1");
@@ -42,9 +42,11 @@ pub(crate) fn program(program: impl AsRef<OsStr>) -> Command {
 pub(crate) fn cargo() -> Command {
     let mut command = program(env!("CARGO"));
     let says = |name: &str| name.starts_with("CARGO") || name.starts_with("RUST");
-    let builds_in = ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_BUILD_DIR"];
+    // The last one lets tests tell their times (.ci/with-times); with it, packages would be built anew.
+    let others =
+        ["CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_BUILD_DIR", "RUSTC_BOOTSTRAP"];
     for (name, value) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| says(name) && !builds_in.contains(&name)) {
+        if name.to_str().is_some_and(|name| says(name) && !others.contains(&name)) {
             command.env(name, value);
         }
     }

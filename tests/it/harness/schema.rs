@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use serde_json::Value;
@@ -15,8 +15,13 @@ pub(crate) fn assert_result(method: &str, result: &Value) {
     // The schema is long: each of its parts is read once.
     static RESULTS: Mutex<BTreeMap<String, Arc<Validator>>> = Mutex::new(BTreeMap::new());
     let make = || Arc::new(validator(&format!("#/methods/{method}/result")));
-    let validator =
-        Arc::clone(RESULTS.lock().unwrap().entry(method.to_owned()).or_insert_with(make));
+    let validator = Arc::clone(
+        RESULTS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(method.to_owned())
+            .or_insert_with(make),
+    );
     assert_valid(&validator, result);
 }
 

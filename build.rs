@@ -7,7 +7,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is = |variable: &str, value: &str| env::var(variable).is_ok_and(|it| it == value);
     let is_gnu = is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu");
-    if is("PROFILE", "debug") && is_gnu {
+    let is_static = env::var("CARGO_CFG_TARGET_FEATURE").is_ok_and(|it| it.contains("crt-static"));
+    if is("PROFILE", "debug") && is_gnu && !is_static {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
 }

@@ -423,7 +423,7 @@ impl Page {
     /// Waits until it has taken all lines: none comes for half a second.
     fn rests(&self) {
         let mut before = Value::Null;
-        loop {
+        for _ in 0..120 {
             let lines = self.seen()["lines"].take();
             if lines == before {
                 return;
@@ -431,6 +431,7 @@ impl Page {
             before = lines;
             std::thread::sleep(Duration::from_millis(500));
         }
+        panic!("lines come all the time");
     }
 
     /// What was counted in the page.

@@ -61,7 +61,7 @@ pub struct Settings {
     pub bus: Bus,
     /// Ends the use of the bus.
     pub cancel: CancellationToken,
-    /// [`FIRST_PAUSE`], but in tests.
+    /// The first pause of a stream after a failure: [`FIRST_PAUSE`]. Tests have a shorter one.
     pub first_pause: Duration,
 }
 
@@ -138,8 +138,8 @@ impl Streams {
         let report = Arc::new(Mutex::new(spec.report(StreamState::Ok, now_ms())));
         let stop = CancellationToken::new();
         let outlet = Arc::clone(&self.outlet);
-        let pace = (spec.canary, self.first_pause);
-        let worker = Worker::new(delivery, Arc::clone(&report), outlet, pace);
+        let health = health::Health::new(self.first_pause);
+        let worker = Worker::new(delivery, Arc::clone(&report), outlet, health, spec.canary);
         let (replays, wanted) = mpsc::channel(MOST_REPLAYS);
         let ended = task::spawn(worker.run(self.journal.written(), wanted, stop.clone()));
         let running = Running { report, replays, stop, ended: Some(ended) };

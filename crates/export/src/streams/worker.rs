@@ -62,7 +62,8 @@ impl Worker {
         delivery: Delivery,
         report: Arc<Mutex<StreamReport>>,
         outlet: BusOutlet,
-        (canary, first_pause): (bool, Duration),
+        health: Health,
+        canary: bool,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -70,7 +71,7 @@ impl Worker {
             under_way: None,
             histories: VecDeque::new(),
             is_historys_turn: false,
-            health: Health::new(first_pause),
+            health,
             report,
             outlet,
             due: now,

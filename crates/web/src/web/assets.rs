@@ -138,13 +138,25 @@ fn file(path: &str) -> Option<Vec<u8>> {
     std::fs::read(format!("{}/src/web/page/{path}", env!("CARGO_MANIFEST_DIR"))).ok()
 }
 
-/// Answers with a file of the page.
-pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response {
+/// The first page, which names its scripts and styles below `files/`.
+const FIRST: &str = "index.html";
+
+/// Answers with a file of the page. `folder`: the folder in which the first page names what it runs. Each file
+/// is at its plain path, too.
+pub(super) fn answer(path: &str, folder: &str, headers: &HeaderMap) -> Response {
+    let path = path.trim_start_matches('/');
+    let path = path.strip_prefix(folder).and_then(|below| below.strip_prefix('/')).unwrap_or(path);
+    let path = if path.is_empty() { FIRST } else { path };
     let packed = PATHS.binary_search(&path).ok().and_then(content);
     let Some((packed, kind)) = packed.zip(content_type(path)) else {
         return (StatusCode::NOT_FOUND, "there is no such page").into_response();
     };
     let headings = [(CONTENT_TYPE, kind), (VARY, "accept-encoding")];
+    if path == FIRST {
+        let page = String::from_utf8_lossy(&unpacked(&packed))
+            .replace("\"files/", &format!("\"/{folder}/"));
+        return (headings, page).into_response();
+    }
     if !takes_gzip(headers) {
         return (headings, unpacked(&packed)).into_response();
     }

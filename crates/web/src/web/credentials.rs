@@ -32,6 +32,7 @@ const MOST_TOKENS: usize = 64;
 pub struct Credentials {
     /// The name of the cookie, one for each team.
     cookie: String,
+    folder: String,
     file: TokenFile,
     state: Mutex<AllCredentials>,
 }
@@ -85,13 +86,20 @@ impl Credentials {
         let kept = TokenFile::new(file.clone());
         let tokens = kept.read().map_err(|cause| CredentialError::File { file, cause })?;
         let cookie = format!("eisen-{}", SecretHash::of(place).id());
+        let folder = Secret::generate().map_err(CredentialError::Random)?.into_text();
         let state = AllCredentials { tokens, ..AllCredentials::default() };
-        Ok(Self { cookie, file: kept, state: Mutex::new(state) })
+        Ok(Self { cookie, folder, file: kept, state: Mutex::new(state) })
     }
 
     /// The name of the cookie.
     pub(super) fn cookie(&self) -> &str {
         &self.cookie
+    }
+
+    /// The folder in which the page names its scripts and styles, another at each start: what another program
+    /// left in a browser has none of these addresses.
+    pub(super) fn folder(&self) -> &str {
+        &self.folder
     }
 
     /// Makes a link that is good once.

@@ -47,7 +47,8 @@ pub(super) fn of_gateway(served: &Arc<Served>) -> Router {
 }
 
 /// The data of this origin that a browser forgets before it gets the page's token. Another program may have
-/// had the port before, and left a service worker, or scripts that the browser keeps for `/enter.js` and `/`.
+/// had the port before, and left a service worker, or a page that the browser keeps for `/`. Scripts that a tab
+/// has in memory are not forgotten: the page's own have addresses that nobody could foresee.
 const FORGET: (HeaderName, &str) =
     (HeaderName::from_static("clear-site-data"), "\"cache\", \"storage\"");
 
@@ -87,8 +88,9 @@ async fn enter(
     }
     let page = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>eisen-core</title>\n\
-         <meta name=\"eisen-token\" content=\"{token}\">\n<script src=\"/enter.js\"></script>\n\
-         <noscript>This page needs JavaScript.</noscript></html>\n"
+         <meta name=\"eisen-token\" content=\"{token}\">\n<script src=\"/{}/enter.js\"></script>\n\
+         <noscript>This page needs JavaScript.</noscript></html>\n",
+        served.credentials.folder()
     );
     ([FORGET], [(SET_COOKIE, set_cookie(&served, &cookie))], Html(page)).into_response()
 }
@@ -156,7 +158,11 @@ async fn metrics(
     ([(CONTENT_TYPE, content_type)], body).into_response()
 }
 
-async fn page(Admitted: Admitted, uri: Uri, headers: HeaderMap) -> Response {
-    let path = uri.path().trim_start_matches('/');
-    assets::answer(if path.is_empty() { "index.html" } else { path }, &headers)
+async fn page(
+    Admitted: Admitted,
+    State(served): State<Arc<Served>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    assets::answer(uri.path(), served.credentials.folder(), &headers)
 }

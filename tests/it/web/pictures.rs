@@ -30,7 +30,7 @@ type Picture = (&'static str, &'static str, (u32, u32), &'static str);
 
 const AT_WORK: [Picture; 5] = [
     ("team", "team", (1440, 900), ".stream .refused"),
-    ("agent", "team/ui", DESK, ".blocks .block-blocked"),
+    ("agent", "team/ui", DESK, ".blocks:has(.block-blocked) .tok-keyword"),
     ("map", "map", DESK, "#map tbody tr"),
     ("inbox-phone", "inbox", PHONE, "#inbox .card.selected .preview"),
     ("team-phone", "team", PHONE, ".agents .figures"),
